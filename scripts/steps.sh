@@ -1,0 +1,80 @@
+# Sourced by the scripts beside it and by .ci/run: named steps with their times, and what a machine needs.
+# It changes to the repository's root, so that every script may be called from anywhere.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+STEP=""
+STEP_BEGAN=0
+trap 'rc=$?; [ "$rc" = 0 ] || [ -z "$STEP" ] || printf "== %s: FAILED (exit %d) after %d s\n" "$STEP" "$rc" $((SECONDS - STEP_BEGAN)) >&2' EXIT
+
+# step NAME COMMAND…: runs COMMAND and prints how long it took. Not `COMMAND || …`: that would switch off `set -e` inside functions.
+step() {
+  STEP=$1
+  STEP_BEGAN=$SECONDS
+  shift
+  printf '\n== %s\n' "$STEP"
+  "$@"
+  printf '== %s: %d s\n' "$STEP" $((SECONDS - STEP_BEGAN))
+  STEP=""
+}
+
+# fail WHAT HINT
+fail() {
+  printf 'error: %s\nhint: %s\n' "$1" "$2" >&2
+  exit 1
+}
+
+# need_go: Go from PATH, or from where its own installer puts it.
+need_go() {
+  if ! command -v go >/dev/null 2>&1; then
+    PATH="/usr/local/go/bin:$PATH"
+    export PATH
+  fi
+  command -v go >/dev/null 2>&1 ||
+    fail "go is not installed" "get Go 1.26 or newer from https://go.dev/dl/ and unpack it: tar -C /usr/local -xzf go1.26.*.linux-amd64.tar.gz"
+}
+
+# missing_packages COMMAND=PACKAGE…: the Debian packages whose command is not there.
+missing_packages() {
+  local pair
+  for pair in "$@"; do
+    command -v "${pair%%=*}" >/dev/null 2>&1 || printf '%s ' "${pair#*=}"
+  done
+}
+
+# install PACKAGE…: with apt when this is root on Debian; else the command is named, and that is a failure.
+install() {
+  [ $# -gt 0 ] || return 0
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    printf 'installing with apt-get: %s\n' "$*"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    return 0
+  fi
+  if command -v apt-get >/dev/null 2>&1; then
+    fail "not installed: $*" "sudo apt-get install $*"
+  fi
+  fail "not installed: $* (Debian's package names)" "install them with this system's package manager"
+}
+
+# compiles: whether the C compiler works with the C library's headers, which the race detector needs.
+compiles() {
+  command -v gcc >/dev/null 2>&1 && printf '#include <stdlib.h>\nint main(void) { return 0; }\n' | gcc -x c -o /dev/null - 2>/dev/null
+}
+
+# need_test_tools: what `make test` needs besides Go. Node.js checks the test vectors; npm is not needed.
+need_test_tools() {
+  local packages
+  packages=$(missing_packages make=make git=git node=nodejs)
+  compiles || packages="$packages gcc libc6-dev"
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || [ ! -e /etc/debian_version ] || packages="$packages ca-certificates"
+  # shellcheck disable=SC2086 # a list
+  install $packages
+}
+
+# nested_modules: the directories of this repository's other modules, one a line.
+nested_modules() {
+  find . -mindepth 2 -name go.mod -not -path './.cache/*' -not -path '*/testdata/*' -exec dirname {} \; | sort
+}
