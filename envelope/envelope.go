@@ -128,3 +128,9 @@ func (r *Resealer) Reseal(ctx context.Context, e Received, storedIndexes map[str
 
 // SealError refuses an event; it says where (masked pointer, byte offset in the payload) and why, never a value.
 // The owner of this package adds typed errors (with errors.Is/As) for: *SyntaxError (offset, rule), *LimitError (limit's name, limit), *LocationError (pointer, offset, kind), *OpenError (pointer, kid) ...
+
+// Holds opens the event in memory and says whether the blind index of that name meets one of the messages (blindindex.Index.Query or Messages):
+// the full comparison behind a truncated index. An event whose type has no such index holds none.
+func (o *Opener) Holds(ctx context.Context, r Received, index string, messages [][]byte) (bool, error) {
+	panic("contract")
+}

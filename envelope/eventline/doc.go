@@ -1,0 +1,2 @@
+// Package eventline: see doc.go (being written).
+package eventline
