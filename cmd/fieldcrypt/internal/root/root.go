@@ -1,0 +1,82 @@
+// Package root puts the commands together and runs the one that is called.
+package root
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/completion"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/planned"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/topics"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/version"
+)
+
+// New returns the whole command tree.
+func New(app *cli.App) *cobra.Command {
+	root := cli.Group(&cobra.Command{
+		Use:   "fieldcrypt",
+		Short: "Seal the personal data in JSON events, search it, rotate its keys",
+		Long: `fieldcrypt seals the values of JSON events that their JSON Schemas flag as personal data,
+computes blind indexes so that sealed values can be found, and writes the events into an
+outbox table.`,
+		Example: `  fieldcrypt init demo
+  cd demo && fieldcrypt migrate
+  fieldcrypt write events.ndjson`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	},
+		completion.New(app),
+		version.New(app),
+	)
+	root.AddCommand(topics.All()...)
+	root.SetHelpCommand(help())
+	app.Flags.Bind(root.PersistentFlags())
+	planned.Install(root)
+	root.SetIn(app.Stdin)
+	root.SetOut(app.Stdout)
+	root.SetErr(app.Stderr)
+	return root
+}
+
+func help() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND…]",
+		Short: "Explain a command or a topic",
+		Long:  "Explains a command or one of the topics settings, events, output, exit-codes.",
+		Example: `  fieldcrypt help keys create
+  fieldcrypt help settings`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return failure.New(failure.Usage, "see `fieldcrypt --help`", "there is no help on %q", strings.Join(args, " "))
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
+// Main runs the program with the process's own streams and returns its exit code.
+func Main(args []string) int {
+	// The first interrupt ends the work in good order; from then on a second one kills.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	dir, err := os.Getwd()
+	app := &cli.App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Dir: dir}
+	if err == nil {
+		root := New(app)
+		root.SetArgs(args)
+		err = root.ExecuteContext(ctx)
+	}
+	return int(app.End(err))
+}
