@@ -1,0 +1,355 @@
+package schema
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// DefaultKeyring is the keyring of a flag where neither it nor the event schema's root names one.
+const DefaultKeyring = "default"
+
+// Plan says for each location of a payload what happens to it: a deterministic automaton over JSON paths, compiled from the event's
+// schema. A State is the set of subschemas that may apply at a location, closed under $ref, allOf, anyOf, oneOf, if, then, else and
+// dependent schemas; it is sensitive if any of them is flagged, whichever branch an instance takes. So more may be sealed than a
+// validator would flag, never less.
+//
+// A Plan is immutable to its callers and safe for concurrent use.
+type Plan struct {
+	reg     *Registry
+	event   *EventSchema
+	policy  Policy
+	keyring string
+
+	overlay map[*node]words
+	visited []*node        // every schema reachable from the root, in a stable order
+	reached map[*node]bool // the same as a set
+	refs    map[*node][]*node
+	holds   map[*node]bool // a flag or an index at or below
+	unnamed map[*node]bool // a blind index that takes its name from the location, here or in the items
+
+	root *State
+
+	mu     sync.Mutex // guards intern, byName and the growth of the states' caches
+	intern map[string]*State
+	byName map[string]*Index
+
+	indexes   []*Index
+	keyrings  []string
+	locations []Location
+	fields    []Field
+}
+
+// maxStates bounds the automaton that is kept; what goes beyond is computed anew at each step.
+const maxStates = 20_000
+
+// newPlan reads the root's policies and the overlay, and finds every schema reachable from the root.
+func newPlan(r *Registry, e *EventSchema, out *findings) *Plan {
+	p := &Plan{reg: r, event: e, policy: PolicyReject, keyring: DefaultKeyring, overlay: map[*node]words{}, reached: map[*node]bool{},
+		refs: map[*node][]*node{}, holds: map[*node]bool{}, unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{}}
+	root := e.doc.rootNode
+	if root.words.undeclared != PolicyNone {
+		p.policy = root.words.undeclared
+	}
+	if root.words.keyring != "" {
+		p.keyring = root.words.keyring
+	}
+	p.readOverlay(out)
+	p.reach(root, out)
+	p.propagate()
+	p.checkApplicators(out)
+	p.checkRootKeyrings(out)
+	return p
+}
+
+// readOverlay attaches the overlay's words to the schemas they name.
+func (p *Plan) readOverlay(out *findings) {
+	root := p.event.doc.rootNode
+	m := root.raw.member(wordOverlay)
+	if m == nil || m.kind != '{' {
+		return
+	}
+	for _, entry := range m.members {
+		at := child("/"+wordOverlay, entry.name)
+		if entry.value.kind != '{' {
+			out.add(p.event.doc.finding(entry.value.start, at, "word-type", "an overlay entry must be an object of words", "see docs/vocabulary.md"))
+			continue
+		}
+		target, f := p.reg.resolve(root, entry.nameOff, entry.name)
+		if f != nil {
+			f.Rule, f.Location = "overlay-target", at
+			out.add(*f)
+			continue
+		}
+		if !target.place {
+			out.add(p.event.doc.finding(entry.nameOff, at, "overlay-target", "the overlay names a place that the draft does not read as a schema", "name a schema"))
+			continue
+		}
+		reader := wordReader{d: p.event.doc, pointer: at, overlay: true, out: out}
+		p.overlay[target] = reader.read(entry.value)
+	}
+}
+
+// words gives what the vocabulary says at a schema, the overlay included.
+func (p *Plan) words(n *node) []words {
+	ws := make([]words, 0, 2)
+	if n.words != (words{}) {
+		ws = append(ws, n.words)
+	}
+	if w, ok := p.overlay[n]; ok {
+		ws = append(ws, w)
+	}
+	return ws
+}
+
+func (p *Plan) flagged(n *node) bool {
+	for _, w := range p.words(n) {
+		if w.sensitive {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Plan) indexed(n *node) bool {
+	for _, w := range p.words(n) {
+		if w.index != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// reach walks every schema reachable from root and resolves the references on the way.
+func (p *Plan) reach(root *node, out *findings) {
+	queue := []*node{root}
+	p.reached[root] = true
+	push := func(n *node) {
+		if !p.reached[n] {
+			p.reached[n] = true
+			queue = append(queue, n)
+		}
+	}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		p.visited = append(p.visited, n)
+		if n.raw.kind != '{' {
+			continue
+		}
+		for _, ref := range []*value{n.ref, n.dynamicRef} {
+			if ref == nil {
+				continue
+			}
+			t, f := p.reg.resolve(n, ref.start, ref.str)
+			if f != nil {
+				out.add(*f)
+				continue
+			}
+			targets := []*node{t}
+			if ref == n.dynamicRef {
+				targets = append(targets, p.dynamicTargets(n)...)
+			}
+			for _, t := range targets {
+				p.refs[n] = append(p.refs[n], t)
+				push(t)
+			}
+		}
+		for _, e := range n.edges() {
+			push(e.to)
+		}
+	}
+}
+
+// dynamicTargets lists every schema that a dynamic reference may reach at run time: all with that anchor, in any loaded document.
+func (p *Plan) dynamicTargets(n *node) []*node {
+	name := ""
+	if !n.recursive {
+		if _, name = splitURL(n.dynamicRef.str); name == "" || strings.HasPrefix(name, "/") {
+			return nil
+		}
+	}
+	var ts []*node
+	for _, d := range p.reg.docs {
+		ts = append(ts, d.dynamic[name]...)
+	}
+	return ts
+}
+
+// propagate marks each schema that holds a flag or an index, at or below, against the direction of the edges.
+func (p *Plan) propagate() {
+	above := map[*node][]*node{}
+	inPlace := map[*node][]*node{} // edges that stay at the location or go to an item: an index's default name passes through them
+	for _, n := range p.visited {
+		for _, t := range p.refs[n] {
+			above[t] = append(above[t], n)
+			inPlace[t] = append(inPlace[t], n)
+		}
+		for _, e := range n.edges() {
+			above[e.to] = append(above[e.to], n)
+			switch e.keyword {
+			case "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames", "not":
+			default:
+				inPlace[e.to] = append(inPlace[e.to], n)
+			}
+		}
+	}
+	flood := func(mark map[*node]bool, along map[*node][]*node, start func(*node) bool) {
+		var queue []*node
+		for _, n := range p.visited {
+			if start(n) {
+				mark[n] = true
+				queue = append(queue, n)
+			}
+		}
+		for len(queue) > 0 {
+			n := queue[0]
+			queue = queue[1:]
+			for _, a := range along[n] {
+				if !mark[a] {
+					mark[a] = true
+					queue = append(queue, a)
+				}
+			}
+		}
+	}
+	flood(p.holds, above, func(n *node) bool { return p.flagged(n) || p.indexed(n) })
+	flood(p.unnamed, inPlace, func(n *node) bool {
+		return slices.ContainsFunc(p.words(n), func(w words) bool { return w.index != nil && w.index.name == "" })
+	})
+}
+
+// supported reports whether the Plan's cover of a keyword over a flag has been shown by tests.
+func supported(keyword string) bool {
+	switch keyword {
+	case "properties", "patternProperties", "additionalProperties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "if", "then", "else":
+		return true
+	}
+	return false
+}
+
+// checkApplicators refuses flags below keywords that this version does not vouch for.
+func (p *Plan) checkApplicators(out *findings) {
+	for _, n := range p.visited {
+		for _, e := range n.edges() {
+			if !p.holds[e.to] || supported(e.keyword) {
+				continue
+			}
+			if e.keyword == "not" {
+				out.add(e.to.finding("flag-below-not", "a flag below not says nothing about any value", "move the flag to a schema that applies"))
+				continue
+			}
+			out.add(e.to.finding("applicator-unsupported", fmt.Sprintf("a flag below %s is not supported by this version", e.keyword),
+				"state the flag through properties, patternProperties, additionalProperties, items, prefixItems, allOf, anyOf, oneOf, if, then, else or $ref"))
+		}
+		if n.dynamicRef != nil && slices.ContainsFunc(p.refs[n], func(t *node) bool { return p.holds[t] }) {
+			out.add(n.finding("applicator-unsupported", "a dynamic reference to a flag is not supported by this version", "use $ref"))
+		}
+	}
+}
+
+// checkRootKeyrings refuses a referenced document whose root names another default keyring: whose default would count is anyone's guess.
+func (p *Plan) checkRootKeyrings(out *findings) {
+	for _, n := range p.visited {
+		root := n.d.rootNode
+		if n.d != p.event.doc && root.words.keyring != "" && root.words.keyring != p.keyring && !root.words.sensitive && p.flagged(n) {
+			out.add(n.d.finding(root.words.keyringOff, "/"+wordKeyring, "keyring-conflict",
+				fmt.Sprintf("the file's default keyring %q meets %q, the one of event type %s", root.words.keyring, p.keyring, p.event.typ),
+				"name the keyring beside each flag of this file instead"))
+		}
+	}
+}
+
+// crossCheck compares the Plan with what the validator compiled, by another route: every schema that the validator may apply must be one
+// that the Plan walks, and every $ref must lead to the same place. A difference would be a hole, so it refuses the schema.
+func (p *Plan) crossCheck(root *jsonschema.Schema, out *findings) {
+	at := make(map[string]*node, len(p.visited))
+	for _, n := range p.visited {
+		at[n.location()] = n
+	}
+	seen := map[*jsonschema.Schema]bool{root: true}
+	queue := []*jsonschema.Schema{root}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		// Content inside strings is never parsed: a number there would escape the bounds of the payload.
+		s.ContentSchema = nil
+		n := at[decodeLocation(s.Location)]
+		if n == nil {
+			out.add(p.event.doc.finding(p.event.doc.root.start, "", "plan-incomplete", "the validator applies a schema that the plan does not reach: "+s.Location, "please report this"))
+			continue
+		}
+		if s.Ref != nil && !slices.ContainsFunc(p.refs[n], func(t *node) bool { return t.location() == decodeLocation(s.Ref.Location) }) {
+			out.add(n.finding("plan-incomplete", "the validator resolves this reference to another place than the plan does", "please report this"))
+		}
+		for _, c := range subschemasOf(s) {
+			if c != nil && !seen[c] {
+				seen[c] = true
+				queue = append(queue, c)
+			}
+		}
+	}
+}
+
+// decodeLocation undoes the URL-escaping of the fragment in the validator's locations.
+func decodeLocation(location string) string {
+	u, fragment := splitURL(location)
+	if f, err := url.PathUnescape(fragment); err == nil {
+		fragment = f
+	}
+	return u + "#" + fragment
+}
+
+// subschemasOf lists every schema that the compiled schema s may apply.
+func subschemasOf(s *jsonschema.Schema) []*jsonschema.Schema {
+	list := []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.DynamicRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,
+		s.Items2020, s.Contains, s.UnevaluatedItems}
+	for _, more := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems} {
+		list = append(list, more...)
+	}
+	for _, c := range s.Properties {
+		list = append(list, c)
+	}
+	for _, c := range s.PatternProperties {
+		list = append(list, c)
+	}
+	for _, c := range s.DependentSchemas {
+		list = append(list, c)
+	}
+	for _, c := range s.Dependencies {
+		if c, ok := c.(*jsonschema.Schema); ok {
+			list = append(list, c)
+		}
+	}
+	for _, c := range []any{s.AdditionalProperties, s.AdditionalItems, s.Items} {
+		switch c := c.(type) {
+		case *jsonschema.Schema:
+			list = append(list, c)
+		case []*jsonschema.Schema:
+			list = append(list, c...)
+		}
+	}
+	return list
+}
+
+// Root is the state of the payload itself.
+func (p *Plan) Root() *State { return p.root }
+
+// DefaultKeyring names the keyring that undeclared members are sealed under, and flags that name none.
+func (p *Plan) DefaultKeyring() string { return p.keyring }
+
+// Keyrings returns the names of all keyrings that the plan may use, sorted. None: the event needs no keyring.
+func (p *Plan) Keyrings() []string { return slices.Clone(p.keyrings) }
+
+// Indexes returns the plan's blind indexes, sorted by name.
+func (p *Plan) Indexes() []*Index { return slices.Clone(p.indexes) }
+
+// Locations lists the plan for people: every location that is sealed, indexed or open to undeclared members, in a stable order.
+func (p *Plan) Locations() []Location { return slices.Clone(p.locations) }
+
+// Fields lists every member that the schema declares by name, in a stable order, each once for each place it stands at.
+func (p *Plan) Fields() []Field { return slices.Clone(p.fields) }

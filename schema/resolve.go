@@ -1,0 +1,105 @@
+package schema
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// resolveURL resolves a reference as RFC 3986 says. A urn has no hierarchy: a reference is appended to it, as the validator does.
+func resolveURL(base, ref string) (string, error) {
+	if ref == "" {
+		return base, nil
+	}
+	if strings.HasPrefix(ref, "urn:") {
+		return ref, nil
+	}
+	u, err := url.Parse(ref)
+	if err != nil {
+		return "", err
+	}
+	if u.IsAbs() {
+		return ref, nil
+	}
+	if strings.HasPrefix(base, "urn:") {
+		base, _ = splitURL(base)
+		return base + ref, nil
+	}
+	b, err := url.Parse(base)
+	if err != nil {
+		return "", err
+	}
+	return b.ResolveReference(u).String(), nil
+}
+
+func splitURL(u string) (base, fragment string) {
+	base, fragment, _ = strings.Cut(u, "#")
+	return base, fragment
+}
+
+// resolve finds the schema that a reference of n (at an offset of its document) names, offline.
+func (r *Registry) resolve(n *node, off int, ref string) (*node, *Finding) {
+	fail := func(rule, message, hint string) (*node, *Finding) {
+		f := n.d.finding(off, n.pointer, rule, message, hint)
+		return nil, &f
+	}
+	abs, err := resolveURL(n.base, ref)
+	if err != nil {
+		return fail("ref-invalid", "the reference is not a URL", "")
+	}
+	u, fragment := splitURL(abs)
+	d, resource := n.d, n.d.resources[u]
+	if resource == nil {
+		if d = r.byURL[u]; d == nil {
+			if draftFor(u) != nil {
+				return fail("ref-metaschema", "a reference to a metaschema is not supported", "")
+			}
+			return fail("ref-not-found", fmt.Sprintf("no loaded schema file is %s", u), "references are read from the loaded files alone: add the file, or give it this $id")
+		}
+		resource = d.rootNode
+	}
+	if d != n.d {
+		d.referenced = true
+	}
+	if fragment == "" || fragment == "/" {
+		return resource, nil
+	}
+	if !strings.HasPrefix(fragment, "/") {
+		if t := d.anchors[anchorKey{resource.base, fragment}]; t != nil {
+			return t, nil
+		}
+		return fail("ref-not-found", fmt.Sprintf("there is no anchor %q in %s", fragment, d.file), "")
+	}
+	pointer, err := url.PathUnescape(fragment)
+	if err != nil {
+		return fail("ref-invalid", "the reference's fragment is not a JSON pointer", "")
+	}
+	pointer = resource.pointer + pointer
+	if t := d.nodes[pointer]; t != nil {
+		return t, nil
+	}
+	tokens, _ := splitPointer(pointer)
+	v := d.root.lookup(tokens)
+	if v == nil || !isSchemaKind(v) {
+		return fail("ref-not-found", fmt.Sprintf("there is no schema at %s in %s", pointer, d.file), "")
+	}
+	// A place that no keyword of the draft makes a schema, such as #/components/schemas/X: it becomes one by being referred to. Flags
+	// there were refused when the document was read.
+	var quiet findings
+	b := builder{d: d, out: &quiet, seq: &r.seq, late: true}
+	return b.node(v, pointer, r.enclosingBase(d, tokens), false), nil
+}
+
+// enclosingBase is the resource URL in force at a pointer that no node stands at.
+func (r *Registry) enclosingBase(d *document, tokens []string) string {
+	for i := len(tokens) - 1; i >= 0; i-- {
+		p := ""
+		for _, t := range tokens[:i] {
+			p = child(p, t)
+		}
+		if n := d.nodes[p]; n != nil {
+			return n.base
+		}
+	}
+	return d.id
+}
