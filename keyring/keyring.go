@@ -1,112 +1,180 @@
-// Package keyring: see doc.go (being written by the keyring owner).
 package keyring
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
 	"time"
-
-	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// KeyID names a key within one keyring; its text is 8 lower-case hex digits.
-type KeyID uint32
-
-func (id KeyID) String() string          { panic("contract") }
-func ParseKeyID(s string) (KeyID, error) { panic("contract") }
-
-// Purpose is what a key is for.
-type Purpose string
-
-const (
-	Seal  Purpose = "seal"
-	Index Purpose = "index"
-)
-
-// State is where a key stands in its life: staged → primary → active → disabled → destroyed.
-type State string
-
-const (
-	Staged    State = "staged"
-	Primary   State = "primary"
-	Active    State = "active"
-	Disabled  State = "disabled"
-	Destroyed State = "destroyed"
-)
-
-// KEK seals keysets. Tink's AEADWithContext, plus the name that the document records and that is compared, never followed.
-type KEK interface {
-	tink.AEADWithContext
-	URI() string
+// Options for Open. The zero value is useful.
+type Options struct {
+	// Logger receives refreshes and refusals; never a key byte. Defaults to a
+	// logger that discards.
+	Logger *slog.Logger
+	// Now is the clock. Defaults to time.Now.
+	Now func() time.Time
+	// RefreshTimeout bounds one load from store and KEK that a lookup of an
+	// unknown key id causes. Defaults to 10 seconds.
+	RefreshTimeout time.Duration
 }
 
-// Store keeps one keyring document with check-and-set. Load's version is what Save expects back; nil version: create only.
-type Store interface {
-	Load(ctx context.Context) (document []byte, version string, err error) // ErrNotFound
-	Save(ctx context.Context, document []byte, version string) error       // ErrChanged if another writer was first
+const defaultRefreshTimeout = 10 * time.Second
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.RefreshTimeout <= 0 {
+		o.RefreshTimeout = defaultRefreshTimeout
+	}
+	return o
 }
 
-// Keyring is a loaded keyring: snapshots swapped atomically, safe for concurrent use.
-type Keyring struct{}
+// Keyring is a loaded keyring. It holds a snapshot of the stored document that
+// a refresh swaps atomically: readers take no lock and make no call, and go on
+// with what they have while the store or the KEK is away. Safe for concurrent
+// use.
+type Keyring struct {
+	name  string
+	kek   string
+	opts  Options
+	load  func(context.Context) (*document, secrets, error)
+	state atomic.Pointer[snapshot]
+	// closed is set before the key bytes are wiped.
+	closed  atomic.Bool
+	flights flights
+	unknown unknownIDs
+	// seen is touched by one flight at a time.
+	seen watermark
+	stop context.CancelFunc
+	life context.Context
+}
 
-func (k *Keyring) Name() string     { panic("contract") }
-func (k *Keyring) Revision() uint64 { panic("contract") }
+// Open loads the keyring with this name: the name that was asked for, which the
+// document must agree with.
+func Open(ctx context.Context, name string, store Store, kek KEK, opts Options) (*Keyring, error) {
+	if !ValidName(name) {
+		return nil, &NameFormError{Name: name}
+	}
+	life, stop := context.WithCancel(context.Background())
+	k := &Keyring{
+		name: name,
+		kek:  kek.URI(),
+		opts: opts.withDefaults(),
+		load: func(ctx context.Context) (*document, secrets, error) {
+			d, sec, _, err := load(ctx, name, store, kek)
+			return d, sec, err
+		},
+		life: life,
+		stop: stop,
+	}
+	if err := k.reload(ctx); err != nil {
+		stop()
+		return nil, err
+	}
+	k.kek = k.state.Load().doc.kek
+	return k, nil
+}
+
+// Name returns the keyring's name.
+func (k *Keyring) Name() string { return k.name }
+
+// Revision returns the revision of the loaded document.
+func (k *Keyring) Revision() uint64 { return k.state.Load().doc.revision }
+
+// KEKURI names the KEK that seals the keyring.
+func (k *Keyring) KEKURI() string { return k.kek }
 
 // Primary returns the key that writes use.
-func (k *Keyring) Primary(p Purpose) (*Key, error) { panic("contract") }
-
-// Key returns a usable key (staged, primary, active). An unknown id causes one refresh. Errors: *UnknownKeyError (retryable), *KeyStateError (disabled, destroyed).
-func (k *Keyring) Key(ctx context.Context, p Purpose, id KeyID) (*Key, error) { panic("contract") }
-
-// Usable returns all staged, primary and active keys, the primary first.
-func (k *Keyring) Usable(p Purpose) []*Key { panic("contract") }
-
-// Keys describes every key, destroyed ones too.
-func (k *Keyring) Keys() []KeyInfo                   { panic("contract") }
-func (k *Keyring) Refresh(ctx context.Context) error { panic("contract") }
-func (k *Keyring) Close()                            { panic("contract") }
-
-// Key is one usable key. Its bytes never leave the package.
-type Key struct{}
-
-func (k *Key) ID() KeyID        { panic("contract") }
-func (k *Key) Purpose() Purpose { panic("contract") }
-func (k *Key) State() State     { panic("contract") }
-
-// Derive returns HKDF-SHA256(ikm = the key, salt = "", info, 32 bytes), RFC 5869.
-func (k *Key) Derive(info []byte) ([32]byte, error) { panic("contract") }
-
-// Set is the keyrings of a process by name. NewSet refuses two keyrings that share a name or a key id.
-type Set struct{}
-
-func NewSet(rings ...*Keyring) (*Set, error)        { panic("contract") }
-func (s *Set) Keyring(name string) (*Keyring, bool) { panic("contract") }
-func (s *Set) Names() []string                      { panic("contract") }
-
-// KeyInfo describes a key without its bytes.
-type KeyInfo struct {
-	Keyring string
-	ID      KeyID
-	Purpose Purpose
-	State   State
-	Since   time.Time
-	Author  string
+func (k *Keyring) Primary(p Purpose) (*Key, error) {
+	side := k.state.Load().side(p)
+	if side == nil {
+		return nil, &PurposeError{Purpose: p}
+	}
+	if k.closed.Load() {
+		return nil, k.errClosed()
+	}
+	return side.primary, nil
 }
 
-// UnknownKeyError: no such key even after a refresh; a refresh later may find it (retryable).
-type UnknownKeyError struct {
-	Keyring string
-	Purpose Purpose
-	ID      KeyID
+// Key returns a usable key (staged, primary, active). An unknown id causes one
+// refresh, which all lookups that meet it share; an id that is unknown even
+// then is remembered for a minute. Errors: *UnknownKeyError (retryable),
+// *KeyStateError (disabled, destroyed).
+func (k *Keyring) Key(ctx context.Context, p Purpose, id KeyID) (*Key, error) {
+	if !p.Valid() {
+		return nil, &PurposeError{Purpose: p}
+	}
+	if k.closed.Load() {
+		return nil, k.errClosed()
+	}
+	if key := k.state.Load().side(p).byID[id]; key != nil {
+		return k.usable(key)
+	}
+	return k.lookAgain(ctx, p, id)
 }
 
-func (e *UnknownKeyError) Error() string { panic("contract") }
-
-// KeyStateError: the key is there but may not be used (disabled or destroyed).
-type KeyStateError struct {
-	Keyring string
-	Purpose Purpose
-	ID      KeyID
-	State   State
+func (k *Keyring) usable(key *Key) (*Key, error) {
+	if !key.state.Usable() {
+		return nil, &KeyStateError{Keyring: k.name, Purpose: key.purpose, ID: key.id, State: key.state}
+	}
+	return key, nil
 }
 
-func (e *KeyStateError) Error() string { panic("contract") }
+// Usable returns all staged, primary and active keys, the primary first. It is
+// empty once the keyring is closed.
+func (k *Keyring) Usable(p Purpose) []*Key {
+	side := k.state.Load().side(p)
+	if side == nil || k.closed.Load() {
+		return nil
+	}
+	return slices.Clone(side.usable)
+}
+
+// Keys describes every key, destroyed ones too, in document order.
+func (k *Keyring) Keys() []KeyInfo { return k.Describe().Keys() }
+
+// Describe returns the clear part of the loaded document.
+func (k *Keyring) Describe() *Description { return &Description{doc: k.state.Load().doc} }
+
+// Refresh loads the document anew. What was stored before the call is seen
+// after it. If it fails, the keyring goes on with what it has.
+func (k *Keyring) Refresh(ctx context.Context) error {
+	if k.closed.Load() {
+		return k.errClosed()
+	}
+	return k.flights.fresh(ctx, k.fly)
+}
+
+// Close wipes the key bytes that the keyring holds. Keys that it gave stop
+// deriving.
+func (k *Keyring) Close() {
+	if k.closed.Swap(true) {
+		return
+	}
+	k.stop()
+	for _, key := range k.state.Load().keys() {
+		key.material.wipe(k.errClosed())
+	}
+}
+
+func (k *Keyring) errClosed() error { return fmt.Errorf("keyring %s: %w", k.name, ErrClosed) }
+
+// String names the keyring without its keys' bytes.
+func (k *Keyring) String() string {
+	return fmt.Sprintf("keyring %s (revision %d)", k.name, k.Revision())
+}
+
+// Format prints what String returns, whatever the verb.
+func (k *Keyring) Format(f fmt.State, _ rune) { fmt.Fprint(f, k.String()) }
+
+// LogValue logs the keyring without its keys' bytes.
+func (k *Keyring) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("name", k.name), slog.Uint64("revision", k.Revision()))
+}

@@ -1,0 +1,132 @@
+package keyring
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// CreateOptions for Manager.Create.
+type CreateOptions struct {
+	// Others are the other keyrings of the configuration: no id of theirs is
+	// used, and none of them may be sealed by the same KEK. Defaults to none.
+	Others []*Description
+	// Propagation is how long a staged key waits until every process can have
+	// loaded it: at least twice the interval at which they refresh. -1 for no
+	// waiting. Defaults to 10 minutes.
+	Propagation time.Duration
+}
+
+// Create stores a new keyring with a primary seal key and a primary index key.
+// If there is one already the error is [ErrExists], and nothing is written.
+func (m *Manager) Create(ctx context.Context, opts CreateOptions) (*Description, error) {
+	if !printable(m.opts.Actor, maxAuthorBytes) {
+		return nil, &ActorError{}
+	}
+	propagation, err := propagationOption(opts.Propagation)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.refuseExisting(ctx); err != nil {
+		return nil, err
+	}
+	for _, o := range opts.Others {
+		if o != nil && o.KEKURI() == m.kek.URI() {
+			return nil, &KEKInUseError{Keyring: m.name, Other: o.Name(), KEK: o.KEKURI()}
+		}
+	}
+	if err := m.proveBinding(ctx); err != nil {
+		return nil, err
+	}
+	h := &header{name: m.name, revision: 1, kek: m.kek.URI(), propagation: propagation}
+	sec := secrets{}
+	defer sec.wipe()
+	now := m.now()
+	for _, p := range Purposes() {
+		r := keyRecord{id: newKeyID(h, opts.Others), purpose: p}
+		r.enter(Primary, now, m.opts.Actor)
+		h.keys = append(h.keys, r)
+		sec[r.id] = newKeyBytes()
+	}
+	d, err := m.save(ctx, h, sec, "")
+	if errors.Is(err, ErrChanged) || errors.Is(err, ErrExists) {
+		if exists := m.refuseExisting(ctx); exists != nil {
+			return nil, exists
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	description := &Description{doc: d}
+	for _, k := range description.Keys() {
+		m.logChange(ctx, "key created", d, k)
+	}
+	return description, nil
+}
+
+func propagationOption(p time.Duration) (time.Duration, error) {
+	switch {
+	case p == 0:
+		return defaultPropagation, nil
+	case p == -1:
+		return 0, nil
+	case p < 0 || p > maxPropagation:
+		return 0, &PropagationError{Propagation: p}
+	default:
+		return p, nil
+	}
+}
+
+// refuseExisting returns nil if the store surely holds nothing. A document that
+// cannot be read is one, too.
+func (m *Manager) refuseExisting(ctx context.Context) error {
+	raw, _, err := m.store.Load(ctx)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("keyring %s: %w", m.name, err)
+	}
+	d, err := parseDocument(m.name, raw)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrExists, err)
+	}
+	return &ExistsError{Keyring: d.name, Revision: d.revision, Author: d.latest().Author}
+}
+
+// proveBinding proves that the KEK honours associated data: what was sealed
+// under one must not open under another. It must open under its own before and
+// after, so that an outage is not taken for a refusal.
+func (m *Manager) proveBinding(ctx context.Context) error {
+	secret := newKeyBytes()
+	defer clear(secret)
+	own := associatedData(Seal, m.name, 0, "probe")
+	other := associatedData(Index, m.name, 0, "probe")
+	fail := func(err error) error { return &SealError{Keyring: m.name, KEK: m.kek.URI(), Err: err} }
+
+	ct, err := m.kek.EncryptWithContext(ctx, secret, own)
+	if err != nil {
+		return fail(err)
+	}
+	opens := func() error {
+		pt, err := m.kek.DecryptWithContext(ctx, ct, own)
+		if err != nil {
+			return fail(err)
+		}
+		defer clear(pt)
+		if !bytes.Equal(pt, secret) {
+			return fail(errors.New("it decrypts to something else than was encrypted"))
+		}
+		return nil
+	}
+	if err := opens(); err != nil {
+		return err
+	}
+	if pt, err := m.kek.DecryptWithContext(ctx, ct, other); err == nil {
+		clear(pt)
+		return &KEKUnboundError{Keyring: m.name, KEK: m.kek.URI()}
+	}
+	return opens()
+}
