@@ -13,7 +13,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-func mustIndex(t testing.TB, name string, steps []string, bits int) *Index {
+// failer is what *testing.T, *testing.B and *rapid.T share.
+type failer interface {
+	Helper()
+	Fatal(...any)
+}
+
+func mustIndex(t failer, name string, steps []string, bits int) *Index {
 	t.Helper()
 	ix, err := New(name, steps, bits)
 	if err != nil {
