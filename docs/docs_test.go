@@ -13,13 +13,20 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math/bits"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
 const root = ".."
@@ -136,9 +143,9 @@ func TestTheTokenExampleIsWhatTheFormulasGive(t *testing.T) {
 	sealed := gcm.Seal(nil, nonce, plaintext, aad)
 	wantHex(t, example, "ct", sealed[:32])
 	wantHex(t, example, "tag", sealed[32:])
-	token := "fc1:" + example["kid"] + ":" + base64.RawURLEncoding.EncodeToString(concat(nonce, sealed))
-	if example["token"] != token {
-		t.Errorf("the document says token = %s, computed is %s", example["token"], token)
+	text := "fc1:" + example["kid"] + ":" + base64.RawURLEncoding.EncodeToString(concat(nonce, sealed))
+	if example["token"] != text {
+		t.Errorf("the document says token = %s, computed is %s", example["token"], text)
 	}
 }
 
@@ -266,5 +273,142 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 	if links < 20 {
 		t.Errorf("found %d links, expected at least 20", links)
+	}
+}
+
+// codeBlocks gives the fenced code of a language in a document, in order.
+func codeBlocks(document, language string) []string {
+	var blocks []string
+	fenced := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$")
+	for _, match := range fenced.FindAllStringSubmatch(document, -1) {
+		blocks = append(blocks, match[1])
+	}
+	return blocks
+}
+
+// schemaFiles loads schemas by their file names.
+func schemaFiles(t *testing.T, files map[string]string) *schema.Registry {
+	t.Helper()
+	fsys := fstest.MapFS{}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	registry, err := schema.LoadFS(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry
+}
+
+// sealedLocations lists where the plan of a type's first version seals.
+func sealedLocations(t *testing.T, registry *schema.Registry, typ string) []string {
+	t.Helper()
+	event, err := registry.Event(typ, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pointers []string
+	for _, location := range event.Plan().Locations() {
+		if location.Sealed {
+			pointers = append(pointers, location.Pointer)
+		}
+	}
+	return pointers
+}
+
+func TestTheSchemasOfTheVocabularySealWhatItSays(t *testing.T) {
+	t.Parallel()
+	blocks := codeBlocks(read(t, "docs/vocabulary.md"), "json")
+	if len(blocks) != 2 {
+		t.Fatalf("%d schemas, want 2", len(blocks))
+	}
+	small := schemaFiles(t, map[string]string{"invoice.issued.v1.json": blocks[0]})
+	if got, want := sealedLocations(t, small, "invoice.issued"), []string{"/customer/email", "/customer/name"}; !slices.Equal(got, want) {
+		t.Errorf("sealed are %q, want %q", got, want)
+	}
+	if indexes := small.Indexes(); len(indexes) != 1 || indexes[0].Name != "customer_email" {
+		t.Errorf("indexes are %v", indexes)
+	}
+	overlaid := schemaFiles(t, map[string]string{"push.json": blocks[1], "github.json": `{
+		"$schema": "http://json-schema.org/draft-07/schema#",
+		"definitions": {
+			"push_event": {"properties": {"pusher": {"$ref": "#/definitions/user"}, "commits": {"type": "array", "items": {"$ref": "#/definitions/push_event"}}}},
+			"user": {"properties": {"email": {"type": "string"}, "login": {"type": "string"}, "id": {"type": "integer"}}}
+		}
+	}`})
+	got := sealedLocations(t, overlaid, "github.push")
+	for _, want := range []string{"/pusher/email", "/pusher/login"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("sealed are %q, and %s is not among them", got, want)
+		}
+	}
+	if slices.Contains(got, "/pusher/id") {
+		t.Errorf("sealed are %q, and /pusher/id should not be", got)
+	}
+}
+
+// ruleNames reads the rule ids from the source of package schema.
+func ruleNames(t *testing.T) []string {
+	t.Helper()
+	packages, err := filepath.Glob(filepath.Join(root, "schema", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range packages {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range file.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if !ok || function.Name.Name != "ruleNames" {
+				continue
+			}
+			var rules []string
+			ast.Inspect(function, func(n ast.Node) bool {
+				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+					text, err := strconv.Unquote(literal.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					rules = append(rules, strings.Fields(text)...)
+				}
+				return true
+			})
+			return rules
+		}
+	}
+	t.Fatal("package schema has no function ruleNames")
+	return nil
+}
+
+func TestTheVocabularyListsEveryRuleAndNoOther(t *testing.T) {
+	t.Parallel()
+	document := read(t, "docs/vocabulary.md")
+	_, document, _ = strings.Cut(document, "## 10. What is refused")
+	document, _, _ = strings.Cut(document, "## 12.")
+	listed := map[string]bool{}
+	id := regexp.MustCompile("`([a-z-]+)`")
+	for line := range strings.Lines(document) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for _, match := range id.FindAllStringSubmatch(cells[1], -1) {
+			listed[match[1]] = true
+		}
+	}
+	rules := ruleNames(t)
+	for _, rule := range rules {
+		if !listed[rule] {
+			t.Errorf("the document does not list the rule %s", rule)
+		}
+		delete(listed, rule)
+	}
+	for rule := range listed {
+		t.Errorf("the document lists %s, which is no rule of package schema", rule)
+	}
+	if len(rules) < 30 {
+		t.Errorf("read only %d rules", len(rules))
 	}
 }
