@@ -1,8 +1,14 @@
 package envelope
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/fieldcrypt/fieldcrypt/blindindex"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
@@ -34,7 +40,7 @@ const (
 type Finding struct {
 	Kind     Kind
 	Severity Severity
-	// Place is masked; for an index it is the payload's root.
+	// Place is masked; for an index it is the payload's root. Its offset is -1 for a violation of the schema, whose place in the wire form is not known.
 	Place
 	// Keyring and KeyID name the key, for kinds about one.
 	Keyring string
@@ -84,13 +90,48 @@ type VerifierOptions struct {
 }
 
 // Verifier looks for faults in stored events. Safe for concurrent use.
-type Verifier struct{}
+type Verifier struct {
+	core *core
+	keys keyJudge
+	// nested tells the indexes that may stand inside a flagged object or array, by event type and version.
+	nested map[*schema.EventSchema]map[string]bool
+}
 
-// NewVerifier makes a Verifier; keyrings may be missing, and what they would show is then listed as not checked.
-func NewVerifier(reg *schema.Registry, opts VerifierOptions) (*Verifier, error) { panic("contract") }
+// NewVerifier makes a Verifier. Keyrings may be missing, and what they would show is then listed as not checked.
+func NewVerifier(reg *schema.Registry, opts VerifierOptions) (*Verifier, error) {
+	c, err := newCore(reg, opts.Keyrings, Options{Limits: opts.Limits})
+	if err != nil {
+		return nil, err
+	}
+	v := &Verifier{core: c, nested: make(map[*schema.EventSchema]map[string]bool)}
+	var names []string
+	for _, es := range reg.Events() {
+		v.nested[es] = make(map[string]bool)
+		for _, l := range es.Plan().Locations() {
+			if l.Index != nil && l.Nested {
+				v.nested[es][l.Index.Name] = true
+			}
+		}
+		names = append(names, es.Plan().Keyrings()...)
+	}
+	v.keys = newKeyJudge(c.rings, opts.KeyStates, names)
+	return v, nil
+}
 
 // NotChecked lists the kinds that this Verifier checks in no event.
-func (v *Verifier) NotChecked() []NotChecked { panic("contract") }
+func (v *Verifier) NotChecked() []NotChecked {
+	list := []NotChecked{{Kind: KindSchemaMismatch, Reason: "the derived wire schema is not built yet"}}
+	if v.keyless() {
+		for _, kind := range []Kind{KindUnopenable, KindInvalid, KindIndexMismatch} {
+			list = append(list, NotChecked{Kind: kind, Reason: reasonKeyless})
+		}
+	}
+	return append(list, v.keys.notChecked...)
+}
+
+const reasonKeyless = "needs keys"
+
+func (v *Verifier) keyless() bool { return v.core.rings == nil }
 
 // StoredIndexes are the blind indexes that stand beside an event.
 type StoredIndexes struct {
@@ -103,5 +144,282 @@ type StoredIndexes struct {
 // Verify reports on one event. It takes a Wire and not a Received, so that what does not parse is a finding too. An error says that the check
 // itself could not be done (the context ended, a keyring's store is away), nothing about the event.
 func (v *Verifier) Verify(ctx context.Context, w Wire, stored StoredIndexes) (Report, error) {
-	panic("contract")
+	if err := ctx.Err(); err != nil {
+		return Report{}, err
+	}
+	var report Report
+	r, err := Parse(w, v.core.limits)
+	if err != nil {
+		report.refused(err)
+		return report, nil
+	}
+	es, err := v.core.registry.Event(r.wire.Type, r.wire.Version)
+	if err != nil {
+		report.add(Finding{Kind: KindSchemaUnknown, Severity: SeverityFinding, Detail: err.Error()})
+		return report, nil
+	}
+	op := v.core.newOpening(es, r.wire)
+	defer op.close()
+	op.walk.found = func(e *LocationError) { report.refused(e) }
+	if err := op.walk.run(); err != nil {
+		report.refused(err)
+		return report, nil
+	}
+	check := verification{verifier: v, opening: op, report: &report, stored: stored}
+	if err := check.tokens(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := check.payload(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := check.indexes(ctx); err != nil {
+		return Report{}, err
+	}
+	return report, nil
+}
+
+func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
+
+// unchecked notes what could not be looked at, once.
+func (r *Report) unchecked(n NotChecked) {
+	if !slices.Contains(r.NotChecked, n) {
+		r.NotChecked = append(r.NotChecked, n)
+	}
+}
+
+// refused turns an error of the walk or of Parse into a finding.
+func (r *Report) refused(err error) {
+	f := Finding{Kind: KindMalformed, Severity: SeverityFinding, Detail: err.Error()}
+	f.Place, _ = PlaceOf(err)
+	var location *LocationError
+	if errors.As(err, &location) {
+		f.Index = location.Index
+		switch location.Kind {
+		case KindPlaintext, KindMisplaced, KindMalformed, KindUndeclared:
+			f.Kind, f.Detail = location.Kind, ""
+		}
+	}
+	r.add(f)
+}
+
+// verification is one event's check.
+type verification struct {
+	verifier *Verifier
+	*opening
+	report *Report
+	stored StoredIndexes
+	// shut are the keyrings some of whose tokens did not open: what depends on all of them cannot be said.
+	shut map[string]bool
+	met  indexing
+	bad  map[int]bool // sites that did not open
+}
+
+// tokens judges the key of each token.
+func (c *verification) tokens(ctx context.Context) error {
+	for i := range c.walk.sites {
+		if i%everySites == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s := &c.walk.sites[i]
+		err := c.verifier.keys.judge(ctx, c.report, Finding{Place: c.place(s), Keyring: s.state.Keyring()}, keyring.Seal, s.token.kid)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// payload opens what can be opened, and validates the whole.
+func (c *verification) payload(ctx context.Context) error {
+	c.met = indexing{core: c.core}
+	c.shut, c.bad = make(map[string]bool), make(map[int]bool)
+	if c.verifier.keyless() {
+		return nil
+	}
+	// The first pass tells the sites that open, each by itself; the second puts the payload together from these.
+	for i := range c.walk.sites {
+		if i%everySites == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s := &c.walk.sites[i]
+		name := s.state.Keyring()
+		if !c.hasRing(s) {
+			c.report.unchecked(NotChecked{Kind: KindUnopenable, Keyring: name, Reason: ReasonNoKeyring})
+		} else if _, err := c.open(ctx, s, &c.met); err == nil {
+			continue
+		} else if err := c.unopened(ctx, s, err); err != nil {
+			return err
+		}
+		c.shut[name], c.bad[i] = true, true
+	}
+	if len(c.bad) > 0 {
+		c.report.unchecked(NotChecked{Kind: KindInvalid, Reason: "some locations do not open"})
+		return nil
+	}
+	plaintext, err := c.replace(ctx, func(int) (action, error) { return openToken, nil }, nil)
+	defer clear(plaintext[:cap(plaintext)])
+	var limit *LimitError
+	switch {
+	case errors.As(err, &limit):
+		c.report.add(Finding{Kind: KindUnopenable, Severity: SeverityFinding, Place: limit.Place, Detail: err.Error()})
+		return nil
+	case err != nil:
+		return err
+	}
+	return c.validate(plaintext)
+}
+
+// unopened reports why a token did not open. Its key's state was reported before.
+func (c *verification) unopened(ctx context.Context, s *site, err error) error {
+	f := Finding{Kind: KindUnopenable, Severity: SeverityFinding, Place: c.place(s), Keyring: s.state.Keyring(), KeyID: s.token.kid.String()}
+	var key *KeyError
+	var location *LocationError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &key):
+		var state *keyring.KeyStateError
+		if Retryable(err) || errors.As(err, &state) {
+			return nil
+		}
+		return err
+	case errors.As(err, &location) && (location.Kind == KindIndexTwice || location.Kind == KindIndexType):
+		f.Kind, f.Index = KindIndexMismatch, location.Index
+	}
+	f.Detail = err.Error()
+	c.report.add(f)
+	return nil
+}
+
+func (c *verification) validate(plaintext []byte) error {
+	err := c.schema.Validate(plaintext)
+	var invalid *schema.ValidationError
+	switch {
+	case err == nil:
+	case errors.As(err, &invalid):
+		for _, violation := range invalid.Violations {
+			c.report.add(Finding{
+				Kind: KindInvalid, Severity: SeverityFinding, Place: Place{violation.Location, -1},
+				Detail: violation.Keyword + ": " + violation.Message,
+			})
+		}
+	default:
+		c.report.add(Finding{Kind: KindInvalid, Severity: SeverityFinding, Detail: err.Error()})
+	}
+	return nil
+}
+
+// indexes compares the stored indexes with the tokens and, where there are keys, with the values.
+func (c *verification) indexes(ctx context.Context) error {
+	if c.stored.Unknown {
+		for _, kind := range []Kind{KindIndexOrphan, KindIndexKeyStale, KindIndexMissing, KindIndexMismatch} {
+			c.report.unchecked(NotChecked{Kind: kind, Reason: "the indexes are not at hand"})
+		}
+		return nil
+	}
+	plan := c.schema.Plan()
+	for _, name := range slices.Sorted(maps.Keys(c.stored.Values)) {
+		if len(c.stored.Values[name]) > 0 && indexOf(plan, name) == nil {
+			c.report.add(Finding{Kind: KindIndexOrphan, Severity: SeverityFinding, Index: name, Detail: "the schema has no such index"})
+		}
+	}
+	for _, ix := range plan.Indexes() {
+		stored := c.stored.Values[ix.Name]
+		if len(stored) == 0 {
+			c.missing(ix)
+			continue
+		}
+		if !c.mayCarry(ix) {
+			c.report.add(Finding{Kind: KindIndexOrphan, Severity: SeverityFinding, Index: ix.Name})
+			continue
+		}
+		if err := c.compare(ctx, ix, stored); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayCarry says whether some token of the event can hold a value of the index.
+func (c *verification) mayCarry(ix *schema.Index) bool {
+	nested := c.verifier.nested[c.schema][ix.Name]
+	for i := range c.walk.sites {
+		st := c.walk.sites[i].state
+		if own := st.Index(); own != nil && own.Name == ix.Name || nested && own == nil && st.Keyring() == ix.Keyring {
+			return true
+		}
+	}
+	return false
+}
+
+// missing looks for a value that should have an index: with keys in what was opened, else for a token at the index's own location.
+func (c *verification) missing(ix *schema.Index) {
+	if !c.verifier.keyless() {
+		switch {
+		case len(c.met.messages(ix.Name)) > 0:
+			c.report.add(Finding{Kind: KindIndexMissing, Severity: SeverityFinding, Index: ix.Name, Keyring: ix.Keyring})
+		case c.shut[ix.Keyring]:
+			c.report.unchecked(NotChecked{Kind: KindIndexMissing, Keyring: ix.Keyring, Reason: "some locations do not open"})
+		}
+		return
+	}
+	for i := range c.walk.sites {
+		s := &c.walk.sites[i]
+		if own := s.state.Index(); own != nil && own.Name == ix.Name {
+			c.report.add(Finding{Kind: KindIndexMissing, Severity: SeverityWarning, Place: c.place(s), Index: ix.Name, Detail: "the value may be empty"})
+			return
+		}
+	}
+}
+
+// compare judges the keys of stored values and, with keys, the values: all must be under one key, and those of the messages under it.
+func (c *verification) compare(ctx context.Context, ix *schema.Index, stored [][]byte) error {
+	f := Finding{Index: ix.Name, Keyring: ix.Keyring}
+	ids := make([]keyring.KeyID, 0, 1)
+	for _, value := range stored {
+		id, err := blindindex.KeyID(value)
+		if err != nil {
+			c.report.add(Finding{Kind: KindIndexMismatch, Severity: SeverityFinding, Index: ix.Name, Detail: err.Error()})
+			return nil
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
+		if err := c.verifier.keys.judge(ctx, c.report, f, keyring.Index, id); err != nil {
+			return err
+		}
+	}
+	if c.verifier.keyless() {
+		return nil
+	}
+	ring, ok := ringOf(c.core.rings, ix.Keyring)
+	if !ok {
+		c.report.unchecked(NotChecked{Kind: KindIndexMismatch, Keyring: ix.Keyring, Reason: ReasonNoKeyring})
+		return nil
+	}
+	if c.shut[ix.Keyring] {
+		c.report.unchecked(NotChecked{Kind: KindIndexMismatch, Keyring: ix.Keyring, Reason: "some locations do not open"})
+		return nil
+	}
+	mismatch := Finding{Kind: KindIndexMismatch, Severity: SeverityFinding, Index: ix.Name, Keyring: ix.Keyring}
+	if len(ids) != 1 {
+		mismatch.Detail = "the values are under several keys"
+		c.report.add(mismatch)
+		return nil
+	}
+	mismatch.KeyID = ids[0].String()
+	key, err := ring.Key(ctx, keyring.Index, ids[0])
+	if err != nil {
+		return nil // its state was reported
+	}
+	want, err := c.core.indexes[ix.Name].Values(key, c.met.messages(ix.Name))
+	if err != nil {
+		return fmt.Errorf("index %s: %w", ix.Name, err)
+	}
+	if !slices.EqualFunc(sortedClone(stored), want, bytes.Equal) {
+		c.report.add(mismatch)
+	}
+	return nil
 }

@@ -1,0 +1,525 @@
+package envelope
+
+import (
+	"strconv"
+
+	"github.com/fieldcrypt/fieldcrypt/envelope/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/schema"
+)
+
+// mode says what a walk expects at the locations that its plan names.
+type mode uint8
+
+const (
+	walkStrict mode = iota // no plan: syntax and limits alone
+	walkPlain              // a plaintext payload: flagged values become sites
+	walkWire               // a payload in wire form: flagged locations hold tokens, which become sites
+	walkOpened             // what a token held: syntax, limits, and the indexes below
+)
+
+// A walk is the one pass over a payload's bytes. It checks the text, follows the plan from state to state, and notes the sites, the values to be
+// sealed or the tokens to be opened, and the hits, the values to be indexed. What lies between the sites is never looked at again, only copied.
+//
+// Errors are built from the path at hand, by stepping the plan once more: the good way pays nothing for them.
+type walk struct {
+	strictjson.Scanner
+
+	mode   mode
+	limits Limits
+	root   *schema.State
+	// base is the depth of what surrounds Buf.
+	base int
+	// outside watches for flagged values in clear places; nil: nobody does.
+	outside *outside
+	// found takes what is wrong at a location, and the walk goes on. Nil: the first one ends the walk.
+	found func(*LocationError)
+
+	depth   int
+	path    []frame
+	nodes   []node
+	sites   []site
+	hits    []hit
+	scratch []byte
+}
+
+// frame is one step of the path to the value at hand.
+type frame struct {
+	name  strictjson.Span // of the member's name
+	index int             // of the item; -1: a member
+	node  int32           // of this frame in nodes, once a site needed it; else noNode
+}
+
+// node is a frame that outlives the walk's way past it. Sites share the nodes of their common path, so that a long name above many sites is kept once.
+type node struct {
+	parent int32
+	frame  frame
+}
+
+const noNode int32 = -1
+
+// site is a value that a token stands for, or the token.
+type site struct {
+	start, end int // the value's text
+	path       int32
+	state      *schema.State
+	depth      int // of its surroundings
+	token      token
+}
+
+// hit is a value that a blind index is made of.
+type hit struct {
+	start, end int
+	path       int32
+	index      *schema.Index
+}
+
+// reset prepares a walk over another input and keeps the memory of the last one.
+func (w *walk) reset(buf []byte, m mode, root *schema.State, base int, limits Limits) {
+	w.Scanner.Reset(buf, limits.numbers())
+	w.mode, w.root, w.base, w.limits = m, root, base, limits
+	w.outside, w.found = nil, nil
+	w.depth = base
+	w.path = w.path[:0]
+	w.nodes = w.nodes[:0]
+	clear(w.sites)
+	w.sites = w.sites[:0]
+	clear(w.hits)
+	w.hits = w.hits[:0]
+}
+
+// run walks the whole text.
+func (w *walk) run() error {
+	w.Space()
+	if err := w.value(w.root, false); err != nil {
+		return err
+	}
+	if fault := w.End(); fault != nil {
+		return w.fault(fault)
+	}
+	return nil
+}
+
+// runOpened walks a value that starts at the first byte, and gives where it ends; only spaces may follow.
+func (w *walk) runOpened() (end int, err error) {
+	if err := w.value(w.root, true); err != nil {
+		return 0, err
+	}
+	end = w.Pos
+	for i, c := range w.Buf[end:] {
+		if c != ' ' {
+			return 0, w.fault(&strictjson.Fault{Offset: end + i, Rule: strictjson.RuleTrailing})
+		}
+	}
+	return end, nil
+}
+
+// value walks one value, Pos at its first byte. Below a sealed value (within) nothing is sealed again; indexes go on.
+// A nil state says that nothing at or below the value concerns the plan.
+func (w *walk) value(st *schema.State, within bool) error {
+	if st == nil {
+		return w.syntax(nil, within)
+	}
+	if err := st.Conflict(); err != nil {
+		if err := w.refuse(&LocationError{Kind: KindConflict, Err: err}, w.Pos); err != nil {
+			return err
+		}
+	}
+	if st.Clear() {
+		return w.syntax(nil, within)
+	}
+	if !within && (st.Sealed() || st.SealedIfObject()) {
+		switch w.mode {
+		case walkPlain:
+			if st.Sealed() || w.Peek() == '{' {
+				return w.sealPlain(st)
+			}
+		case walkWire:
+			if st.Sealed() {
+				return w.token(st)
+			}
+			return w.tokenIfObject(st)
+		}
+	}
+	index := st.Index()
+	if index == nil {
+		return w.syntax(st, within)
+	}
+	start := w.Pos
+	if err := w.syntax(st, within); err != nil {
+		return err
+	}
+	w.hits = append(w.hits, hit{start, w.Pos, w.keepPath(), index})
+	return nil
+}
+
+// sealPlain notes a value to be sealed and walks through it.
+func (w *walk) sealPlain(st *schema.State) error {
+	start, depth := w.Pos, w.depth
+	if err := w.value(st, true); err != nil {
+		return err
+	}
+	return w.addSite(site{start: start, end: w.Pos, state: st, depth: depth})
+}
+
+func (w *walk) addSite(s site) error {
+	if len(w.sites) == w.limits.MaxSealed {
+		return w.limit(LimitSealed, w.limits.MaxSealed, s.start)
+	}
+	s.path = w.keepPath()
+	w.sites = append(w.sites, s)
+	return nil
+}
+
+// token notes a token, or says what stands in its place.
+func (w *walk) token(st *schema.State) error {
+	if w.Peek() != '"' {
+		if err := w.refuse(&LocationError{Kind: KindPlaintext}, w.Pos); err != nil {
+			return err
+		}
+		return w.syntax(nil, true)
+	}
+	start := w.Pos
+	span, fault := w.String()
+	if fault != nil {
+		return w.fault(fault)
+	}
+	tok, form := parseToken(w.Buf[span.Start:span.End])
+	switch form {
+	case sealToken:
+		return w.addSite(site{start: start, end: w.Pos, state: st, depth: w.depth, token: tok})
+	case subjectToken:
+		return w.refuse(&LocationError{Kind: KindUnsupported}, start)
+	case brokenToken:
+		return w.refuse(&LocationError{Kind: KindMalformed}, start)
+	}
+	if span.Escaped && w.isToken(span) {
+		return w.refuse(&LocationError{Kind: KindMalformed}, start)
+	}
+	return w.refuse(&LocationError{Kind: KindPlaintext}, start)
+}
+
+// tokenIfObject is token where only an object would have been sealed: everything but an object and a token stands there as it is.
+func (w *walk) tokenIfObject(st *schema.State) error {
+	switch w.Peek() {
+	case '{':
+		if err := w.refuse(&LocationError{Kind: KindPlaintext}, w.Pos); err != nil {
+			return err
+		}
+		return w.syntax(nil, true)
+	case '"':
+		start := w.Pos
+		span, fault := w.String()
+		if fault != nil {
+			return w.fault(fault)
+		}
+		if w.isToken(span) {
+			w.Pos = start
+			return w.token(st)
+		}
+		return nil
+	}
+	return w.syntax(st, false)
+}
+
+// syntax walks one value of any type.
+func (w *walk) syntax(st *schema.State, within bool) error {
+	switch c := w.Peek(); {
+	case c == '"':
+		return w.stringValue(within)
+	case c == '{':
+		return w.object(st, within)
+	case c == '[':
+		return w.array(st, within)
+	case c == '-' || c >= '0' && c <= '9':
+		start := w.Pos
+		if fault := w.Number(); fault != nil {
+			return w.fault(fault)
+		}
+		if within && w.outside != nil {
+			return w.watch(w.Buf[start:w.Pos], start)
+		}
+		return nil
+	case c == 't' || c == 'f' || c == 'n':
+		if fault := w.Literal(); fault != nil {
+			return w.fault(fault)
+		}
+		return nil
+	}
+	return w.fault(w.Expected(strictjson.RuleValue))
+}
+
+func (w *walk) stringValue(within bool) error {
+	start := w.Pos
+	span, fault := w.String()
+	switch {
+	case fault != nil:
+		return w.fault(fault)
+	case within:
+		if w.outside == nil || span.End-span.Start < outsideLen {
+			return nil
+		}
+		w.scratch = w.scratch[:0]
+		return w.watch(w.Text(span, w.scratch), start)
+	case w.mode == walkPlain && w.isToken(span):
+		return w.refuse(&LocationError{Kind: KindLooksLikeToken}, start)
+	case w.mode == walkWire && w.isToken(span):
+		return w.refuse(&LocationError{Kind: KindMisplaced}, start)
+	}
+	return nil
+}
+
+// isToken says whether a string's content matches the token's pattern, however it is spelt.
+func (w *walk) isToken(span strictjson.Span) bool {
+	raw := w.Buf[span.Start:span.End]
+	if len(raw) < minTokenText || raw[0] != tokenPrefix[0] && raw[0] != '\\' {
+		return false
+	}
+	if !span.Escaped {
+		return matchesToken(raw)
+	}
+	w.scratch = strictjson.Decode(w.scratch[:0], raw)
+	return matchesToken(w.scratch)
+}
+
+// watch refuses a flagged leaf that also stands in clear outside the payload.
+func (w *walk) watch(text []byte, start int) error {
+	if where := w.outside.holds(text); where != "" {
+		return &OutsideError{w.placeAt(start), where}
+	}
+	return nil
+}
+
+func (w *walk) enter() error {
+	if w.depth == w.limits.MaxDepth {
+		return w.limit(LimitDepth, w.limits.MaxDepth, w.Pos)
+	}
+	w.depth++
+	w.Pos++
+	w.Space()
+	return nil
+}
+
+// object walks an object, Pos at its brace.
+func (w *walk) object(st *schema.State, within bool) error {
+	if err := w.enter(); err != nil {
+		return err
+	}
+	mark := w.OpenObject()
+	w.path = append(w.path, frame{index: -1, node: noNode})
+	top := len(w.path) - 1
+	for first := true; ; first = false {
+		if first && w.Peek() == '}' {
+			w.Pos++
+			break
+		}
+		if err := w.member(st, within, mark, top); err != nil {
+			return err
+		}
+		w.Space()
+		if c := w.Peek(); c == ',' {
+			w.Pos++
+			w.Space()
+			continue
+		} else if c == '}' {
+			w.Pos++
+			break
+		}
+		w.path = w.path[:top]
+		return w.fault(w.Expected(strictjson.RuleObject))
+	}
+	if fault := w.CloseObject(mark); fault != nil {
+		w.path[top] = frame{name: fault.Name, index: -1, node: noNode}
+		return w.fault(fault)
+	}
+	w.path = w.path[:top]
+	w.depth--
+	return nil
+}
+
+func (w *walk) member(st *schema.State, within bool, mark, top int) error {
+	start := w.Pos
+	if w.Peek() != '"' {
+		w.path = w.path[:top]
+		return w.fault(w.Expected(strictjson.RuleName))
+	}
+	span, fault := w.String()
+	if fault != nil {
+		w.path = w.path[:top]
+		return w.fault(fault)
+	}
+	w.path[top] = frame{name: span, index: -1, node: noNode}
+	name, fault := w.AddName(mark, span)
+	if fault != nil {
+		return w.fault(fault)
+	}
+	w.Space()
+	if w.Peek() != ':' {
+		return w.fault(w.Expected(strictjson.RuleColon))
+	}
+	w.Pos++
+	w.Space()
+	if st == nil {
+		return w.value(nil, within)
+	}
+	child, _ := st.Member(name)
+	if child == nil && !within && w.mode != walkStrict {
+		if err := w.refuse(&LocationError{Kind: KindUndeclared}, start); err != nil {
+			return err
+		}
+		// One finding says it all: nothing below is judged by a plan that does not know it.
+		return w.value(nil, true)
+	}
+	return w.value(child, within)
+}
+
+// array walks an array, Pos at its bracket.
+func (w *walk) array(st *schema.State, within bool) error {
+	if err := w.enter(); err != nil {
+		return err
+	}
+	w.path = append(w.path, frame{})
+	top := len(w.path) - 1
+	for i := 0; ; i++ {
+		if i == 0 && w.Peek() == ']' {
+			w.Pos++
+			break
+		}
+		w.path[top] = frame{index: i, node: noNode}
+		var child *schema.State
+		if st != nil {
+			child = st.Item(i)
+		}
+		if err := w.value(child, within); err != nil {
+			return err
+		}
+		w.Space()
+		if c := w.Peek(); c == ',' {
+			w.Pos++
+			w.Space()
+			continue
+		} else if c == ']' {
+			w.Pos++
+			break
+		}
+		w.path = w.path[:top]
+		return w.fault(w.Expected(strictjson.RuleArray))
+	}
+	w.path = w.path[:top]
+	w.depth--
+	return nil
+}
+
+// keepPath makes nodes of the frames at hand, and gives the last one's.
+func (w *walk) keepPath() int32 {
+	at := len(w.path)
+	for at > 0 && w.path[at-1].node == noNode {
+		at--
+	}
+	parent := noNode
+	if at > 0 {
+		parent = w.path[at-1].node
+	}
+	for ; at < len(w.path); at++ {
+		f := &w.path[at]
+		w.nodes = append(w.nodes, node{parent, *f})
+		f.node = int32(len(w.nodes) - 1)
+		parent = f.node
+	}
+	return parent
+}
+
+// appendPointer appends the exact RFC 6901 pointer of a kept path.
+func (w *walk) appendPointer(dst []byte, path int32) []byte {
+	if path == noNode {
+		return dst
+	}
+	n := &w.nodes[path]
+	dst = w.appendPointer(dst, n.parent)
+	dst = append(dst, '/')
+	if n.frame.index >= 0 {
+		return strconv.AppendInt(dst, int64(n.frame.index), 10)
+	}
+	if !n.frame.name.Escaped {
+		return appendPointerName(dst, w.Buf[n.frame.name.Start:n.frame.name.End])
+	}
+	w.scratch = w.Text(n.frame.name, w.scratch[:0])
+	return appendPointerName(dst, w.scratch)
+}
+
+func appendPointerName(dst, name []byte) []byte {
+	for _, c := range name {
+		switch c {
+		case '~':
+			dst = append(dst, "~0"...)
+		case '/':
+			dst = append(dst, "~1"...)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// mask gives a path's pointer with the names that the schema spells out, and "*" for all others.
+func (w *walk) mask(frames []frame) string {
+	var pointer []byte
+	st := w.root
+	for _, f := range frames {
+		pointer = append(pointer, '/')
+		if f.index >= 0 {
+			pointer = strconv.AppendInt(pointer, int64(f.index), 10)
+			if st != nil {
+				st = st.Item(f.index)
+			}
+			continue
+		}
+		exact := false
+		name := w.Text(f.name, nil)
+		if st != nil {
+			st, exact = st.Member(name)
+		}
+		if exact {
+			pointer = appendPointerName(pointer, name)
+		} else {
+			pointer = append(pointer, '*')
+		}
+	}
+	return string(pointer)
+}
+
+// placeOf is the place of a kept path.
+func (w *walk) placeOf(path int32, offset int) Place {
+	var frames []frame
+	for ; path != noNode; path = w.nodes[path].parent {
+		frames = append(frames, w.nodes[path].frame)
+	}
+	for i, j := 0, len(frames)-1; i < j; i, j = i+1, j-1 {
+		frames[i], frames[j] = frames[j], frames[i]
+	}
+	return Place{w.mask(frames), offset}
+}
+
+// placeAt is the place of the path at hand.
+func (w *walk) placeAt(offset int) Place { return Place{w.mask(w.path), offset} }
+
+// fault turns a scanner's fault into an error: the text cannot be followed any further.
+func (w *walk) fault(f *strictjson.Fault) error {
+	if f.Limit != "" {
+		return w.limit(f.Limit, f.Max, f.Offset)
+	}
+	return &SyntaxError{w.placeAt(f.Offset), f.Rule}
+}
+
+func (w *walk) limit(name string, limit, offset int) error {
+	return &LimitError{w.placeAt(offset), name, limit}
+}
+
+// refuse reports what is wrong at the location at hand: nil says that the walk goes on.
+func (w *walk) refuse(err *LocationError, offset int) error {
+	err.Place = w.placeAt(offset)
+	if w.found == nil {
+		return err
+	}
+	w.found(err)
+	return nil
+}
