@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
 )
 
 const (
@@ -103,7 +104,7 @@ func (h *header) text() (string, error) {
 		}
 		part.Keys = append(part.Keys, k)
 	}
-	b, err := json.Marshal(part)
+	b, err := strictjson.Marshal(part)
 	return string(b), err
 }
 

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
+	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
 )
 
 const (
@@ -172,7 +172,7 @@ func sealDocument(ctx context.Context, kek KEK, h *header, sec secrets) ([]byte,
 		}
 		sealed[p] = base64.StdEncoding.EncodeToString(ct)
 	}
-	raw, err := json.Marshal(outerDocument{
+	raw, err := strictjson.Marshal(outerDocument{
 		Format:  documentFormat,
 		Clear:   text,
 		Keysets: outerKeysets{Seal: sealed[Seal], Index: sealed[Index]},

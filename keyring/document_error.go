@@ -1,6 +1,11 @@
 package keyring
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
+)
 
 // Rule is what a keyring document breaks. New ones may be added.
 type Rule string
@@ -74,4 +79,25 @@ func placeText(place string) string {
 		return "the document"
 	}
 	return place
+}
+
+// unmarshalStrict reads a part of the document; place is where it stands.
+func unmarshalStrict(text []byte, v any, place string) *DocumentError {
+	err := strictjson.Unmarshal(text, v)
+	if err == nil {
+		return nil
+	}
+	e := &DocumentError{Place: place, Rule: RuleSyntax, Detail: err.Error()}
+	if f, ok := errors.AsType[*strictjson.Fault](err); ok {
+		e.Place += f.Pointer
+		switch f.Kind {
+		case strictjson.DuplicateName:
+			e.Rule = RuleDuplicateName
+		case strictjson.UnknownMember:
+			e.Rule = RuleUnknownMember
+		case strictjson.Type:
+			e.Rule = RuleType
+		}
+	}
+	return e
 }
