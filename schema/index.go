@@ -41,13 +41,13 @@ func (p *Plan) index(n *node, w words, lastName string) (ix *Index, rule, messag
 	types := p.types(n, map[*node]bool{})
 	scalars := types &^ (typeNull | typeArray)
 	if types&typeArray != 0 {
-		if !w.index.multi {
-			return nil, "index-multi", fmt.Sprintf("blind index %q on an array needs \"multi\": true", name)
-		}
 		scalars |= p.itemTypes(n) &^ typeNull
 	}
 	if scalars == 0 || scalars&^(typeString|typeInteger) != 0 {
 		return nil, "index-type", fmt.Sprintf("blind index %q: the schema must say type string, integer or an array of these", name)
+	}
+	if types&typeArray != 0 && !w.index.multi {
+		return nil, "index-multi", fmt.Sprintf("blind index %q on an array needs \"multi\": true", name)
 	}
 	return &Index{Name: name, Normalize: w.index.normalize, Bits: w.index.bits, Multi: w.index.multi, String: scalars&typeString != 0,
 		Integer: scalars&typeInteger != 0}, "", ""

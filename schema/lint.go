@@ -29,7 +29,7 @@ func (r *Registry) checkFlags(refused *findings) {
 		}
 		for n, w := range e.plan.overlay {
 			if w.sensitive || w.index != nil {
-				r.checkFlag(n, e.doc, max(w.sensitiveOff, w.indexOff), child("", wordOverlay), own, &notes, refused)
+				r.checkFlag(n, e.doc, max(w.sensitiveOff, w.indexOff), e.plan.overlayAt[n], own, &notes, refused)
 			}
 		}
 	}

@@ -38,10 +38,11 @@ func (p *Plan) describe(steps map[*State][]transition) {
 	var walk func(s *State, pointer string)
 	walk = func(s *State, pointer string) {
 		before, again := first[s]
-		if l, ok := p.location(s, pointer); ok {
-			if again && len(steps[s]) > 0 {
-				l.SameAs = before
-			}
+		l, ok := p.location(s, pointer)
+		if again && len(steps[s]) > 0 {
+			l.SameAs, ok = before, true
+		}
+		if ok {
 			p.locations = append(p.locations, l)
 		}
 		if again {

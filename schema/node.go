@@ -105,10 +105,11 @@ func (n *node) edges() []edge {
 
 // builder makes the nodes of a document and refuses what the vocabulary does not allow.
 type builder struct {
-	d    *document
-	out  *findings
-	seq  *int
-	late bool // builds below a reference to a place that is none
+	d     *document
+	out   *findings
+	seq   *int
+	spell speller
+	late  bool // builds below a reference to a place that is none
 }
 
 // build makes the nodes of every place where the document's draft puts a schema.
@@ -140,7 +141,7 @@ func (b *builder) node(v *value, pointer, base string, belowNot bool) *node {
 		return n
 	}
 	b.identify(n)
-	reader := wordReader{d: d, pointer: pointer, root: pointer == "", out: b.out}
+	reader := wordReader{d: d, pointer: pointer, root: pointer == "", spell: b.spell, out: b.out}
 	n.words = reader.read(v)
 	if belowNot && (n.words.sensitive || n.words.index != nil) {
 		b.out.add(d.finding(max(n.words.sensitiveOff, n.words.indexOff), pointer, "flag-below-not", "a flag below not says nothing about any value", "move the flag to a schema that applies"))

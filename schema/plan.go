@@ -25,12 +25,13 @@ type Plan struct {
 	policy  Policy
 	keyring string
 
-	overlay map[*node]words
-	visited []*node        // every schema reachable from the root, in a stable order
-	reached map[*node]bool // the same as a set
-	refs    map[*node][]*node
-	holds   map[*node]bool // a flag or an index at or below
-	unnamed map[*node]bool // a blind index that takes its name from the location, here or in the items
+	overlay   map[*node]words
+	overlayAt map[*node]string // where each entry stands in the event's document
+	visited   []*node          // every schema reachable from the root, in a stable order
+	reached   map[*node]bool   // the same as a set
+	refs      map[*node][]*node
+	holds     map[*node]bool // a flag or an index at or below
+	unnamed   map[*node]bool // a blind index that takes its name from the location, here or in the items
 
 	root *State
 
@@ -49,7 +50,7 @@ const maxStates = 20_000
 
 // newPlan reads the root's policies and the overlay, and finds every schema reachable from the root.
 func newPlan(r *Registry, e *EventSchema, out *findings) *Plan {
-	p := &Plan{reg: r, event: e, policy: PolicyReject, keyring: DefaultKeyring, overlay: map[*node]words{}, reached: map[*node]bool{},
+	p := &Plan{reg: r, event: e, policy: PolicyReject, keyring: DefaultKeyring, overlay: map[*node]words{}, overlayAt: map[*node]string{}, reached: map[*node]bool{},
 		refs: map[*node][]*node{}, holds: map[*node]bool{}, unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{}}
 	root := e.doc.rootNode
 	if root.words.undeclared != PolicyNone {
@@ -89,8 +90,12 @@ func (p *Plan) readOverlay(out *findings) {
 			out.add(p.event.doc.finding(entry.nameOff, at, "overlay-target", "the overlay names a place that the draft does not read as a schema", "name a schema"))
 			continue
 		}
-		reader := wordReader{d: p.event.doc, pointer: at, overlay: true, out: out}
-		p.overlay[target] = reader.read(entry.value)
+		if _, twice := p.overlay[target]; twice {
+			out.add(p.event.doc.finding(entry.nameOff, at, "overlay-target", "two entries of the overlay name one schema", "join them"))
+			continue
+		}
+		reader := wordReader{d: p.event.doc, pointer: at, overlay: true, spell: speller{}, out: out}
+		p.overlay[target], p.overlayAt[target] = reader.read(entry.value), at
 	}
 }
 

@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -96,13 +97,9 @@ func conflictHint(rule string) string {
 // transitions lists the steps that loading explores from a state.
 func (s *State) transitions() []transition {
 	var ts []transition
-	names := make([]string, 0, len(s.names))
-	for n := range s.names {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, n := range names {
-		if c, _ := s.Member([]byte(n)); c != nil {
+	members := s.exploreMembers()
+	for _, n := range slices.Sorted(maps.Keys(members)) {
+		if c := members[n]; c != nil {
 			ts = append(ts, transition{to: c, label: child("", n), name: n})
 		}
 	}

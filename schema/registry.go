@@ -161,7 +161,7 @@ func (r *Registry) addDocument(d *document, refused *findings) {
 		refused.add(d.finding(d.root.start, "", "not-a-schema", "the file is JSON but no JSON Schema", "keep other files out of the schema directory"))
 		return
 	}
-	b := builder{d: d, out: refused, seq: &r.seq}
+	b := builder{d: d, out: refused, seq: &r.seq, spell: speller{}}
 	b.build()
 	r.byURL[d.url] = d
 	if d.id != d.url {

@@ -86,7 +86,7 @@ func (r *Registry) resolve(n *node, off int, ref string) (*node, *Finding) {
 	// A place that no keyword of the draft makes a schema, such as #/components/schemas/X: it becomes one by being referred to. Flags
 	// there were refused when the document was read.
 	var quiet findings
-	b := builder{d: d, out: &quiet, seq: &r.seq, late: true}
+	b := builder{d: d, out: &quiet, seq: &r.seq, late: true, spell: speller{}}
 	return b.node(v, pointer, r.enclosingBase(d, tokens), false), nil
 }
 

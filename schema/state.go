@@ -445,6 +445,18 @@ func (s *State) slowMember(cache *atomic.Pointer[map[string]*State], key, name s
 	return c
 }
 
+// exploreMembers computes the steps by all declared names at once: growing the cache name by name would copy it each time.
+func (s *State) exploreMembers() map[string]*State {
+	s.plan.mu.Lock()
+	defer s.plan.mu.Unlock()
+	members := make(map[string]*State, len(s.names))
+	for name := range s.names {
+		members[name] = s.stepMember(name, nil)
+	}
+	s.members.Store(&members)
+	return members
+}
+
 // stepMember gives the state of a member: each subschema here contributes what its own keywords apply to that name.
 func (s *State) stepMember(name string, matched []byte) *State {
 	p := s.plan

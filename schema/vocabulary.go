@@ -32,15 +32,6 @@ func vocabularyWords() []string {
 		wordEventVersion}, recordWords()...)
 }
 
-func isRecordWord(name string) bool {
-	for _, w := range recordWords() {
-		if w == name {
-			return true
-		}
-	}
-	return false
-}
-
 func isRootWord(name string) bool {
 	switch name {
 	case wordCompound, wordUndeclared, wordOverlay, wordEventType, wordEventVersion:
@@ -50,12 +41,20 @@ func isRootWord(name string) bool {
 }
 
 func isWord(name string) bool {
-	for _, w := range vocabularyWords() {
-		if w == name {
-			return true
-		}
+	return strings.HasPrefix(name, "x-") && slices.Contains(vocabularyWords(), name)
+}
+
+// speller remembers which keywords are near misses: a large schema says the same few words thousands of times.
+type speller map[string]string
+
+// check reports that a keyword looks like a word of the vocabulary but is none, and the nearest right word.
+func (s speller) check(name string) (nearest string, bad bool) {
+	nearest, known := s[name]
+	if !known {
+		nearest, _ = misspelling(name)
+		s[name] = nearest
 	}
-	return false
+	return nearest, nearest != ""
 }
 
 // misspelling reports that a keyword looks like a word of the vocabulary but is none, and the nearest right word.
@@ -159,6 +158,7 @@ type wordReader struct {
 	pointer string
 	root    bool // a document's root
 	overlay bool // an entry of x-gdpr-overlay
+	spell   speller
 	out     *findings
 }
 
@@ -171,7 +171,7 @@ func (r *wordReader) read(obj *value) words {
 	var w words
 	for _, m := range obj.members {
 		p := child(r.pointer, m.name)
-		if nearest, bad := misspelling(m.name); bad {
+		if nearest, bad := r.spell.check(m.name); bad {
 			r.refuse(m.nameOff, p, "word-unknown", fmt.Sprintf("%q is no word of the vocabulary", m.name), fmt.Sprintf("did you mean %s?", nearest))
 			continue
 		}
@@ -241,7 +241,7 @@ func (r *wordReader) word(w *words, m member, p string) {
 		if v.kind != '"' || !validDuration(v.str) {
 			wrong("an ISO 8601 duration, such as P10Y")
 		}
-	case isRecordWord(m.name):
+	default: // the record of processing
 		if !isText(v) {
 			wrong("a string or an array of strings")
 		}
