@@ -54,8 +54,7 @@ type Command struct {
 // RunE makes a cobra command's RunE: it resolves the settings, then runs.
 func (a *App) RunE(c Command) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		src := settings.Source{Flags: &a.Flags, Set: cmd.Flags(), LookupEnv: a.LookupEnv, Dir: a.Dir, NoFile: c.NoFile}
-		resolved, err := src.Resolve()
+		resolved, err := a.Resolve(cmd, c.NoFile)
 		if err != nil {
 			return ran{err}
 		}
@@ -76,6 +75,11 @@ func (a *App) RunE(c Command) func(*cobra.Command, []string) error {
 		}
 		return nil
 	}
+}
+
+// Resolve reads the settings of a command whose flags are parsed; with noFile without the settings file.
+func (a *App) Resolve(cmd *cobra.Command, noFile bool) (*settings.Settings, error) {
+	return settings.Source{Flags: &a.Flags, Set: cmd.Flags(), LookupEnv: a.LookupEnv, Dir: a.Dir, NoFile: noFile}.Resolve()
 }
 
 func (a *App) begin(resolved *settings.Settings) *Session {

@@ -7,15 +7,28 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/completion"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/find"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/initialize"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/keys"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/lint"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/migrate"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/open"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/plan"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/planned"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/rotate"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/seal"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/topics"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/validate"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/verify"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/version"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/write"
 )
 
 // New returns the whole command tree.
@@ -34,7 +47,19 @@ outbox table.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	},
 		completion.New(app),
+		find.New(app),
+		initialize.New(app),
+		keys.New(app),
+		lint.New(app),
+		migrate.New(app),
+		open.New(app),
+		plan.New(app),
+		rotate.New(app),
+		seal.New(app),
+		validate.New(app),
+		verify.New(app),
 		version.New(app),
+		write.New(app),
 	)
 	root.AddCommand(topics.All()...)
 	root.SetHelpCommand(help())
@@ -72,7 +97,7 @@ func Main(args []string) int {
 	context.AfterFunc(ctx, stop)
 
 	dir, err := os.Getwd()
-	app := &cli.App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Dir: dir}
+	app := &cli.App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Dir: dir, Now: time.Now}
 	if err == nil {
 		root := New(app)
 		root.SetArgs(args)

@@ -23,6 +23,7 @@ type file struct {
 	outboxes       []string
 	passphraseFile string
 	output         string
+	lintIgnores    []LintIgnore
 }
 
 // findFile looks for the settings file upwards from the working directory wd; the path that it returns is relative to wd.
@@ -68,7 +69,7 @@ func readFile(wd, path string) (*file, error) {
 		return nil, failure.New(failure.Broken, "", "%s holds more than one YAML document", path)
 	}
 	if err := f.read(doc.Content[0]); err != nil {
-		return nil, failure.New(failure.Broken, "it may hold schemas, keyring, outbox, passphrase_file and output: see `fieldcrypt help settings`", "%s:%w", path, err)
+		return nil, failure.New(failure.Broken, "it may hold schemas, keyring, outbox, passphrase_file, output and lint: see `fieldcrypt help settings`", "%s:%w", path, err)
 	}
 	return f, nil
 }
@@ -107,6 +108,8 @@ func (f *file) read(root *yaml.Node) error {
 			f.passphraseFile = join(dir, f.passphraseFile)
 		case "output":
 			f.output, err = text(key.Value, value)
+		case "lint":
+			f.lintIgnores, err = lint(value)
 		default:
 			err = at(key, key.Value, "is no setting")
 		}
@@ -167,4 +170,47 @@ func keyringMap(dir string, n *yaml.Node) ([]string, error) {
 		all = append(all, name+"="+rebase(dir, url))
 	}
 	return all, nil
+}
+
+// lint reads lint.ignore, a list of maps.
+func lint(n *yaml.Node) ([]LintIgnore, error) {
+	if n.Kind != yaml.MappingNode {
+		return nil, at(n, "lint", "must be a map")
+	}
+	var all []LintIgnore
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Value != "ignore" {
+			return nil, at(key, "lint."+key.Value, "is no setting")
+		}
+		if value.Kind != yaml.SequenceNode {
+			return nil, at(value, "lint.ignore", "must be a list")
+		}
+		for _, item := range value.Content {
+			one, err := lintIgnore(item)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+func lintIgnore(n *yaml.Node) (one LintIgnore, err error) {
+	if n.Kind != yaml.MappingNode {
+		return one, at(n, "lint.ignore", "must hold maps of rule, file, location and reason")
+	}
+	fields := map[string]*string{"rule": &one.Rule, "file": &one.File, "location": &one.Location, "reason": &one.Reason}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		field, ok := fields[key.Value]
+		if !ok {
+			return one, at(key, "lint.ignore", fmt.Sprintf("knows no %q", key.Value))
+		}
+		if *field, err = text("lint.ignore."+key.Value, value); err != nil {
+			return one, err
+		}
+	}
+	return one, nil
 }

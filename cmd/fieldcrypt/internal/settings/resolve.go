@@ -53,7 +53,7 @@ func (src Source) Resolve() (*Settings, error) {
 			}
 		}
 	}
-	s := &Settings{File: f.path, Quiet: src.Flags.quiet, NoProgress: src.Flags.noProgress}
+	s := &Settings{File: f.path, Quiet: src.Flags.quiet, NoProgress: src.Flags.noProgress, LintIgnores: f.lintIgnores}
 
 	s.Schemas, _ = src.list("schemas", src.Flags.schemas, EnvSchemas, f.schemas)
 

@@ -67,6 +67,8 @@ type Settings struct {
 	NoProgress bool
 	// LogLevel is the least level that is logged on standard error.
 	LogLevel slog.Level
+	// LintIgnores are the findings that may stand, from the file alone.
+	LintIgnores []LintIgnore
 
 	outboxOrigin Origin
 	outputOrigin Origin
@@ -74,6 +76,9 @@ type Settings struct {
 
 // Keyring is a configured keyring.
 type Keyring struct{ Name, URL string }
+
+// LintIgnore is a lint finding that may stand, and why; package validate says what its fields mean.
+type LintIgnore struct{ Rule, File, Location, Reason string }
 
 // KeyringURL returns the URL of a keyring.
 func (s *Settings) KeyringURL(name string) (string, bool) {
@@ -123,7 +128,7 @@ var keyringName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 func parseKeyring(text string) (Keyring, error) {
 	head, _, _ := strings.Cut(text, ":")
 	name, url, named := strings.Cut(text, "=")
-	if !named || strings.Contains(head, "=") == false {
+	if !named || !strings.Contains(head, "=") {
 		return Keyring{Name: DefaultKeyring, URL: text}, checkURL(text)
 	}
 	if !keyringName.MatchString(name) {
@@ -196,7 +201,7 @@ func outboxes(urls []string) ([]string, error) {
 	return urls, nil
 }
 
-// CheckOutputForm refuses a word that names no form of output.
+// checkOutputForm refuses a word that names no form of output.
 func checkOutputForm(form string) error {
 	all := []string{Text, JSON, GitHub, JUnit, SARIF}
 	if !slices.Contains(all, form) {

@@ -1,0 +1,37 @@
+package connect
+
+import (
+	"context"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/envelope"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
+	"github.com/fieldcrypt/fieldcrypt/schema"
+)
+
+// Sealer seals under the configured keyrings.
+func Sealer(ctx context.Context, s *cli.Session, reg *schema.Registry) (*envelope.Sealer, error) {
+	rings, err := AllKeyrings(ctx, s, reg)
+	if err != nil {
+		return nil, err
+	}
+	return envelope.NewSealer(reg, rings, envelope.Options{Now: s.Now})
+}
+
+// Opener opens with those keyrings that are configured.
+func Opener(ctx context.Context, s *cli.Session, reg *schema.Registry) (*envelope.Opener, error) {
+	rings, err := AllKeyrings(ctx, s, reg)
+	if err != nil {
+		return nil, err
+	}
+	return envelope.NewOpener(reg, rings, envelope.Options{Now: s.Now})
+}
+
+// Redacter opens nothing: it needs no keyring.
+func Redacter(reg *schema.Registry) (*envelope.Opener, error) {
+	none, err := keyring.NewSet()
+	if err != nil {
+		return nil, err
+	}
+	return envelope.NewOpener(reg, none, envelope.Options{})
+}

@@ -1,0 +1,158 @@
+// Package find is the command `fieldcrypt find`.
+package find
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/complete"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/sealedleft"
+	"github.com/fieldcrypt/fieldcrypt/envelope"
+	"github.com/fieldcrypt/fieldcrypt/envelope/eventline"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore"
+)
+
+type flags struct {
+	indexes   []string
+	noCompare bool
+	open      bool
+}
+
+func (f *flags) bind(set *pflag.FlagSet) {
+	set.StringArrayVar(&f.indexes, "index", nil, "search this blind index, by its `NAME`; several take {\"NAME\": VALUE} on standard input, and all must match")
+	set.BoolVar(&f.noCompare, "no-compare", false, "do not open the rows to compare: a short index then gives wrong rows too")
+	set.BoolVar(&f.open, "open", false, "write the rows as plaintext lines")
+}
+
+// New returns the command.
+func New(app *cli.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "find --index NAME [VALUE]",
+		Short: "Find the rows that hold a value, by its blind index",
+		Long: `Writes the rows of the outbox that hold VALUE as sealed lines, with --open as plaintext
+lines. VALUE comes from standard input ("-") or from a prompt; as an argument it works and
+warns, since ps and the shell's history show it. Each row that the index gives is opened in
+memory and compared, so that a short index gives no wrong row. A search never misses during
+a rotation: it asks for the value under every usable key. Exit 0 with or without rows.`,
+		Example: `  printf 1234567890 | fieldcrypt find --index tax_id -
+  fieldcrypt find --index tax_id --open
+  echo '{"tax_id": "1234567890", "email": "ada@example.com"}' | fieldcrypt find --index tax_id --index email`,
+		Args: cli.MaxArgs(1),
+		RunE: app.RunE(cli.Command{Run: f.run}),
+	}
+	f.bind(cmd.Flags())
+	complete.Flag(cmd, "index", complete.Indexes(app))
+	return cmd
+}
+
+func (f *flags) run(ctx context.Context, s *cli.Session, args []string) error {
+	reg, err := connect.Schemas(s)
+	if err != nil {
+		return err
+	}
+	criteria, err := f.criteria(reg)
+	if err != nil {
+		return err
+	}
+	if err := criteria.read(ctx, s, args); err != nil {
+		return err
+	}
+	rings, err := connect.Keyrings(ctx, s, criteria.keyrings(reg, f.open)...)
+	if err != nil {
+		return err
+	}
+	matches, err := criteria.matches(rings)
+	if err != nil {
+		return err
+	}
+	opener, err := envelope.NewOpener(reg, rings, envelope.Options{Now: s.Now})
+	if err != nil {
+		return err
+	}
+	store, err := connect.Outbox(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+
+	if f.noCompare {
+		s.Terminal.Warn("the rows are not compared: some may hold another value with the same index")
+	}
+	out := &rows{flags: f, session: s, criteria: criteria, opener: opener, left: sealedleft.New(s.Terminal)}
+	for row, err := range store.Find(ctx, matches, outboxstore.FindOptions{}) {
+		if err != nil {
+			return err
+		}
+		if err := out.row(ctx, row); err != nil {
+			return err
+		}
+	}
+	if out.refused > 0 {
+		return failure.New(failure.Refused, "", "%d rows could not be read", out.refused)
+	}
+	return nil
+}
+
+// rows writes what was found.
+type rows struct {
+	*flags
+	session  *cli.Session
+	criteria criteria
+	opener   *envelope.Opener
+	left     *sealedleft.Notes
+	refused  int
+	line     []byte
+}
+
+func (r *rows) row(ctx context.Context, row *outboxstore.Row) error {
+	line, err := r.answer(ctx, row)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		r.refused++
+		var of *outboxstore.RowError
+		if !errors.As(err, &of) {
+			err = &outboxstore.RowError{ID: row.ID, Err: err}
+		}
+		e := failure.Explain(err)
+		r.session.Terminal.Report(e.Message, e.Hint)
+		return nil
+	}
+	_, err = r.session.Terminal.Write(line)
+	return err
+}
+
+// answer is the line for a row, or nothing where the row holds another value.
+func (r *rows) answer(ctx context.Context, row *outboxstore.Row) ([]byte, error) {
+	if row.Err != nil {
+		return nil, row.Err
+	}
+	if !r.noCompare {
+		for _, c := range r.criteria {
+			holds, err := r.opener.Holds(ctx, row.Received, c.index.Name, c.messages)
+			if err != nil || !holds {
+				return nil, err
+			}
+		}
+	}
+	var err error
+	if !r.open {
+		r.line, err = eventline.AppendSealed(r.line[:0], row.Received.Wire(), row.KeyIDs, nil)
+		return r.line, err
+	}
+	opened, err := r.opener.Open(ctx, row.Received, envelope.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r.left.Say(opened)
+	r.line, err = eventline.AppendPlaintext(r.line[:0], opened.Event)
+	return r.line, err
+}

@@ -1,0 +1,72 @@
+// Package findings reports what lint and validate find, in the form that is asked for, and counts it.
+package findings
+
+import (
+	"errors"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/schema"
+	"github.com/fieldcrypt/fieldcrypt/validate"
+)
+
+// Report writes findings to standard output: they are the command's result.
+type Report struct {
+	session  *cli.Session
+	reporter *validate.Reporter
+
+	errors, warnings int
+}
+
+// New returns a report in the session's form of output.
+func New(s *cli.Session) (*Report, error) {
+	reporter, err := validate.NewReporter(s.Terminal, validate.Format(s.Settings.Output))
+	if err != nil {
+		return nil, err
+	}
+	return &Report{session: s, reporter: reporter}, nil
+}
+
+// LoadSchemas loads the schemas; the reasons why they do not are findings like others.
+func (r *Report) LoadSchemas() (*schema.Registry, error) {
+	reg, err := connect.LoadSchemas(r.session.Settings)
+	var refused *schema.LoadError
+	if !errors.As(err, &refused) {
+		return reg, err
+	}
+	if err := r.Add(validate.FromLoadError(refused)...); err != nil {
+		return nil, err
+	}
+	return nil, failure.New(failure.Refused, "", "the schemas do not load")
+}
+
+// Add reports findings.
+func (r *Report) Add(findings ...validate.Finding) error {
+	for _, f := range findings {
+		if f.Severity == validate.Warning {
+			r.warnings++
+		} else {
+			r.errors++
+		}
+		if err := r.reporter.Report(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End is the error of a command that has found something, or nil.
+func (r *Report) End(strict bool) error {
+	switch {
+	case r.errors > 0:
+		return failure.New(failure.Refused, "", "%d errors, %d warnings", r.errors, r.warnings)
+	case r.warnings > 0 && strict:
+		return failure.New(failure.Refused, "", "%d warnings", r.warnings)
+	case r.warnings > 0:
+		r.session.Terminal.Note("%d warnings", r.warnings)
+	default:
+		r.session.Terminal.Note("nothing found")
+	}
+	return nil
+}

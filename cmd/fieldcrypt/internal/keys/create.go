@@ -1,0 +1,61 @@
+package keys
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/duration"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
+)
+
+type create struct {
+	name        string
+	propagation duration.Value
+}
+
+func (f *create) bind(set *pflag.FlagSet) {
+	set.StringVar(&f.name, "name", settings.DefaultKeyring, "create the keyring of this `NAME`")
+	set.Var(&f.propagation, "propagation", "how long a staged key waits until every process can have loaded it, a `DURATION` (default 10m)")
+}
+
+func newCreate(app *cli.App) *cobra.Command {
+	var f create
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Create a keyring with a primary seal and a primary index key",
+		Long: `Creates the keyring that is configured under --name, with a primary seal key and a primary
+index key. A keyring that exists is never touched: exit 1. A file keyring is sealed under a
+passphrase: keep both, and apart; without them everything sealed is lost.`,
+		Example: `  fieldcrypt keys create
+  fieldcrypt keys create --name health --keyring health=file:health.json`,
+		Args: cli.NoArgs,
+		RunE: app.RunE(cli.Command{Run: f.run}),
+	}
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+func (f *create) run(ctx context.Context, s *cli.Session, _ []string) error {
+	manager, err := connect.NewManager(ctx, s, f.name)
+	if err != nil {
+		return err
+	}
+	others, err := connect.Others(ctx, s, f.name)
+	if err != nil {
+		return err
+	}
+	opts := keyring.CreateOptions{Others: others, Propagation: f.propagation.Duration}
+	if f.propagation.IsSet && opts.Propagation == 0 {
+		opts.Propagation = -1
+	}
+	created, err := manager.Create(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return say(s, created.Keys())
+}

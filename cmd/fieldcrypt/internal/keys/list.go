@@ -1,0 +1,87 @@
+package keys
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/complete"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
+)
+
+type list struct{ name string }
+
+func newList(app *cli.App) *cobra.Command {
+	var f list
+	cmd := &cobra.Command{
+		Use:   "list [KID…]",
+		Short: "List the keys of a keyring, their purposes and states",
+		Long: `Lists the keys of the keyring of this name, or those with the given ids: staged, primary,
+active, disabled and destroyed ones. The keyring is opened, so that the list is known to be
+what its writer wrote.`,
+		Example: `  fieldcrypt keys list
+  fieldcrypt keys list --name health --output json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: app.RunE(cli.Command{Run: f.run}),
+	}
+	cmd.Flags().StringVar(&f.name, "name", settings.DefaultKeyring, "list the keyring of this `NAME`")
+	cmd.ValidArgsFunction = complete.KeyIDs(app, &f.name)
+	return cmd
+}
+
+func (f *list) run(ctx context.Context, s *cli.Session, ids []string) error {
+	manager, err := connect.Manager(ctx, s, f.name)
+	if err != nil {
+		return err
+	}
+	described, err := manager.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	all := described.Keys()
+	if len(ids) == 0 {
+		return say(s, all)
+	}
+	var chosen []keyring.KeyInfo
+	for _, text := range ids {
+		id, err := keyring.ParseKeyID(text)
+		if err != nil {
+			return failure.New(failure.Usage, "see `fieldcrypt keys list`", "%q is no key id: it has 8 lower-case hex digits", text)
+		}
+		at := slices.IndexFunc(all, func(k keyring.KeyInfo) bool { return k.ID == id })
+		if at < 0 {
+			return failure.New(failure.Broken, "see `fieldcrypt keys list`", "keyring %s has no key %s", f.name, id)
+		}
+		chosen = append(chosen, all[at])
+	}
+	return say(s, chosen)
+}
+
+// say writes keys as lines of a table, or as machine output.
+func say(s *cli.Session, keys []keyring.KeyInfo) error {
+	for _, k := range keys {
+		since := k.Since.UTC().Format(time.RFC3339)
+		var err error
+		if s.JSON() {
+			err = s.Terminal.JSON(struct {
+				Keyring string `json:"keyring"`
+				ID      string `json:"id"`
+				Purpose string `json:"purpose"`
+				State   string `json:"state"`
+				Since   string `json:"since"`
+			}{k.Keyring, k.ID.String(), string(k.Purpose), string(k.State), since})
+		} else {
+			err = s.Terminal.Printf("%s  %s  %-5s  %-9s  since %s by %s", k.Keyring, k.ID, k.Purpose, k.State, since, k.Author)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

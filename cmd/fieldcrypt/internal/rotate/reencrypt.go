@@ -1,0 +1,171 @@
+package rotate
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/envelope"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore"
+	"github.com/fieldcrypt/fieldcrypt/schema"
+)
+
+// reencryption brings the rows of every configured outbox under the primaries.
+type reencryption struct {
+	session  *cli.Session
+	registry *schema.Registry
+	stores   []connect.OpenOutbox
+}
+
+// prepare opens the schemas and the outboxes. The keyrings are loaded when the new keys are primary.
+func prepare(ctx context.Context, s *cli.Session) (*reencryption, error) {
+	reg, err := connect.Schemas(s)
+	if err != nil {
+		return nil, err
+	}
+	stores, err := connect.Outboxes(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &reencryption{session: s, registry: reg, stores: stores}, nil
+}
+
+func (re *reencryption) close() { _ = connect.CloseOutboxes(re.stores) }
+
+func (re *reencryption) run(ctx context.Context, dryRun bool) error {
+	rings, err := connect.AllKeyrings(ctx, re.session, re.registry)
+	if err != nil {
+		return err
+	}
+	if dryRun {
+		return re.count(ctx, rings)
+	}
+	resealer, err := envelope.NewResealer(re.registry, rings, envelope.Options{Now: re.session.Now})
+	if err != nil {
+		return err
+	}
+	var failed int64
+	for _, store := range re.stores {
+		result, err := re.store(ctx, store, resealer)
+		failed += result.Failed
+		if said := re.say(store, result, err == nil); err == nil {
+			err = said
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return failure.New(failure.Refused, "the rows are as they were; see `fieldcrypt verify`", "%d rows could not be re-encrypted", failed)
+	}
+	return nil
+}
+
+func (re *reencryption) store(ctx context.Context, store connect.OpenOutbox, resealer *envelope.Resealer) (outboxstore.ReencryptResult, error) {
+	progress := re.session.Terminal.Progress()
+	defer progress.Done()
+	return outboxstore.Reencrypt(ctx, store, resealer, outboxstore.ReencryptOptions{
+		MaxFailedIDs: -1, // cli.md: with their ids
+		OnFailure: func(_ string, err error) {
+			e := failure.Explain(err)
+			re.session.Terminal.Report(e.Message, e.Hint)
+		},
+		Progress: func(r outboxstore.ReencryptResult) {
+			progress.Set("re-encrypting: %d rotated, %d skipped, %d failed", r.Rotated, r.Skipped, r.Failed)
+		},
+		Workers: runtime.GOMAXPROCS(0),
+	})
+}
+
+type reencrypted struct {
+	Step      string   `json:"step"`
+	Outbox    string   `json:"outbox,omitempty"`
+	Rotated   int64    `json:"rotated"`
+	Skipped   int64    `json:"skipped"`
+	Failed    int64    `json:"failed"`
+	FailedIDs []string `json:"failed_ids"`
+}
+
+// say ends a store's re-encryption; one that was broken off is told apart, so that no script takes it for done.
+func (re *reencryption) say(store connect.OpenOutbox, r outboxstore.ReencryptResult, whole bool) error {
+	object := reencrypted{Step: "re-encrypted", Rotated: r.Rotated, Skipped: r.Skipped, Failed: r.Failed, FailedIDs: append([]string{}, r.FailedIDs...)}
+	if !whole {
+		object.Step = "re-encrypt-stopped"
+	}
+	if len(re.stores) > 1 {
+		object.Outbox = store.URL
+	}
+	if re.session.JSON() {
+		return re.session.Terminal.JSON(object)
+	}
+	text := fmt.Sprintf("%s: rotated %d, skipped %d, failed %d", strings.ReplaceAll(object.Step, "re-encrypt-stopped", "re-encryption stopped"), r.Rotated, r.Skipped, r.Failed)
+	if object.Outbox != "" {
+		text = object.Outbox + ": " + text
+	}
+	if err := re.session.Terminal.Printf("%s", text); err != nil {
+		return err
+	}
+	for _, id := range r.FailedIDs {
+		if err := re.session.Terminal.Printf("failed %s", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count says which keys the rows need beside the primaries of today.
+func (re *reencryption) count(ctx context.Context, rings *keyring.Set) error {
+	primaries := map[string]bool{}
+	for _, name := range rings.Names() {
+		ring, _ := rings.Keyring(name)
+		for _, purpose := range keyring.Purposes() {
+			key, err := ring.Primary(purpose)
+			if err != nil {
+				return err
+			}
+			primaries[string(purpose)+":"+key.ID().String()] = true
+		}
+	}
+	for _, store := range re.stores {
+		counts, err := store.KeyCounts(ctx)
+		if err != nil {
+			return err
+		}
+		keys := make([]string, 0, len(counts))
+		for key := range counts {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			if err := re.sayKey(store, key, counts[key], primaries[key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (re *reencryption) sayKey(store connect.OpenOutbox, key string, rows int64, primary bool) error {
+	purpose, id, _ := strings.Cut(key, ":")
+	if re.session.JSON() {
+		return re.session.Terminal.JSON(struct {
+			Step    string `json:"step"`
+			Outbox  string `json:"outbox"`
+			Purpose string `json:"purpose"`
+			ID      string `json:"id"`
+			Primary bool   `json:"primary"`
+			Rows    int64  `json:"rows"`
+		}{"would-re-encrypt", store.URL, purpose, id, primary, rows})
+	}
+	what := "not the primary today"
+	if primary {
+		what = "the primary today"
+	}
+	return re.session.Terminal.Printf("would look at %s: %d rows hold %s key %s, %s", store.URL, rows, purpose, id, what)
+}

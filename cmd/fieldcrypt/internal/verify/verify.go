@@ -1,0 +1,169 @@
+// Package verify is the command `fieldcrypt verify`.
+package verify
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/duration"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/envelope"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore"
+	"github.com/fieldcrypt/fieldcrypt/schema"
+)
+
+type flags struct {
+	keyless  bool
+	sample   int
+	since    string
+	snapshot bool
+	strict   bool
+	workers  int
+}
+
+func (f *flags) bind(set *pflag.FlagSet) {
+	set.BoolVar(&f.keyless, "keyless", false, "do without keys, even where a keyring is configured")
+	set.IntVar(&f.sample, "sample", 0, "look at `N` random rows")
+	set.StringVar(&f.since, "since", "", "look at rows created since `TIME`, RFC 3339 or a duration such as 2d")
+	set.BoolVar(&f.snapshot, "snapshot", false, "read one consistent view, which holds back the database's clean-up")
+	set.BoolVar(&f.strict, "strict", false, "exit 3 for warnings too")
+	set.IntVar(&f.workers, "workers", 0, "verify `N` rows at once (default: one for each processor)")
+}
+
+// New returns the command.
+func New(app *cli.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "verify [FILE…]",
+		Short: "Look for faults in the rows of the outbox, or in sealed lines",
+		Long: `Reads the rows of every configured outbox by key order in short transactions, or with FILE
+(- is standard input) sealed lines, and reports what is wrong by kind, with a count and the
+first row ids. Nothing that it prints holds a value.
+
+Without keys, findings are plaintext, misplaced, malformed, undeclared, schema-unknown,
+schema-mismatch, index-orphan, and by the keyring's clear part key-unknown and key-disabled;
+warnings are key-stale, index-key-stale and index-missing. With keys, which is the default
+where a keyring is configured, also unopenable, invalid, index-mismatch, and index-missing is
+a finding. Findings are exit 3, warnings only with --strict. What could not be checked is
+listed as not checked.`,
+		Example: `  fieldcrypt verify
+  fieldcrypt verify --keyless --since 2d --strict
+  kcat -C -e -t invoices | fieldcrypt verify -`,
+		Args: cobra.ArbitraryArgs,
+		RunE: app.RunE(cli.Command{Run: f.run}),
+	}
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
+	since, err := f.check(s, files)
+	if err != nil {
+		return err
+	}
+	reg, err := connect.Schemas(s)
+	if err != nil {
+		return err
+	}
+	verifier, err := f.verifier(ctx, s, reg)
+	if err != nil {
+		return err
+	}
+	var total outcome
+	if len(files) > 0 {
+		total, err = verifyLines(ctx, s, verifier, files)
+	} else {
+		total, err = f.stores(ctx, s, verifier, since)
+	}
+	switch {
+	case err != nil:
+		return err
+	case total.findings > 0:
+		return failure.New(failure.Refused, "", "%d findings, %d warnings", total.findings, total.warnings)
+	case total.warnings > 0 && f.strict:
+		return failure.New(failure.Refused, "`fieldcrypt rotate --re-encrypt-only` brings rows under the primary keys", "%d warnings", total.warnings)
+	}
+	return nil
+}
+
+// outcome sums up all stores or lines.
+type outcome struct{ findings, warnings int64 }
+
+func (f *flags) check(s *cli.Session, files []string) (since time.Time, err error) {
+	if len(files) > 0 && (f.sample != 0 || f.since != "" || f.snapshot || f.workers != 0) {
+		return since, failure.New(failure.Usage, "they are for the rows of an outbox", "--sample, --since, --snapshot and --workers do not go with FILE")
+	}
+	if f.sample < 0 || f.workers < 0 {
+		return since, failure.New(failure.Usage, "", "--sample and --workers must not be negative")
+	}
+	if f.since == "" {
+		return since, nil
+	}
+	if since, err = time.Parse(time.RFC3339, f.since); err == nil {
+		return since, nil
+	}
+	ago, err := duration.Parse(f.since)
+	if err != nil {
+		return since, failure.New(failure.Usage, "write 2026-11-30T12:00:00Z or 2d", "--since: %q is neither an RFC 3339 time nor a duration", f.since)
+	}
+	return s.Now().Add(-ago), nil
+}
+
+// verifier has keys where a keyring is configured.
+func (f *flags) verifier(ctx context.Context, s *cli.Session, reg *schema.Registry) (*envelope.Verifier, error) {
+	if f.keyless || len(s.Settings.Keyrings) == 0 {
+		states, err := connect.KeyStates(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return envelope.NewVerifier(reg, envelope.VerifierOptions{KeyStates: states})
+	}
+	rings, err := connect.AllKeyrings(ctx, s, reg)
+	if err != nil {
+		return nil, err
+	}
+	return envelope.NewVerifier(reg, envelope.VerifierOptions{Keyrings: rings})
+}
+
+func (f *flags) stores(ctx context.Context, s *cli.Session, verifier *envelope.Verifier, since time.Time) (total outcome, err error) {
+	stores, err := connect.Outboxes(ctx, s)
+	if err != nil {
+		return total, err
+	}
+	defer connect.CloseOutboxes(stores)
+	workers := f.workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	for _, store := range stores {
+		progress := s.Terminal.Progress()
+		result, err := outboxstore.Verify(ctx, store, verifier, outboxstore.VerifyOptions{
+			Logger:   s.Log,
+			Progress: func(rows int64) { progress.Set("verified %d rows", rows) },
+			Sample:   f.sample,
+			Since:    since,
+			Snapshot: f.snapshot,
+			Workers:  workers,
+		})
+		progress.Done()
+		if err != nil {
+			return total, err
+		}
+		name := ""
+		if len(stores) > 1 {
+			name = store.URL
+		}
+		if err := say(s, name, result); err != nil {
+			return total, err
+		}
+		total.findings += result.Findings
+		total.warnings += result.Warnings
+	}
+	return total, nil
+}
