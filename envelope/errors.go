@@ -55,6 +55,18 @@ func PlaceOf(err error) (Place, bool) {
 	return placed.place(), true
 }
 
+// WhatOf gives the text of an error about a payload without its place, for programs that print places in their own way; else the whole text.
+func WhatOf(err error) string {
+	var e interface {
+		error
+		what() string
+	}
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	return e.what()
+}
+
 // HintOf says what to do about an error of this package; "" if it has nothing to add.
 func HintOf(err error) string {
 	var hinted interface {
@@ -80,7 +92,9 @@ type SyntaxError struct {
 	Rule string
 }
 
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%s: not strict JSON: %s", e.Place, e.Rule) }
+func (e *SyntaxError) Error() string { return e.Place.String() + ": " + e.what() }
+
+func (e *SyntaxError) what() string { return "not strict JSON: " + e.Rule }
 
 // Hint says what to do next.
 func (e *SyntaxError) Hint() string {
@@ -106,8 +120,10 @@ type LimitError struct {
 	Max int
 }
 
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s: over the limit: %s, at most %d", e.Place, e.Limit, e.Max)
+func (e *LimitError) Error() string { return e.Place.String() + ": " + e.what() }
+
+func (e *LimitError) what() string {
+	return fmt.Sprintf("over the limit: %s, at most %d", e.Limit, e.Max)
 }
 
 // Hint says what to do next.
@@ -145,8 +161,10 @@ type LocationError struct {
 
 func (e *LocationError) Unwrap() error { return e.Err }
 
-func (e *LocationError) Error() string {
-	s := fmt.Sprintf("%s: %s", e.Place, locationTexts[e.Kind].what)
+func (e *LocationError) Error() string { return e.Place.String() + ": " + e.what() }
+
+func (e *LocationError) what() string {
+	s := locationTexts[e.Kind].what
 	if e.Index != "" {
 		s += " (index " + e.Index + ")"
 	}
@@ -166,8 +184,10 @@ type OpenError struct {
 	KeyID   string
 }
 
-func (e *OpenError) Error() string {
-	return fmt.Sprintf("%s: the token does not open under key %s of keyring %s", e.Place, e.KeyID, e.Keyring)
+func (e *OpenError) Error() string { return e.Place.String() + ": " + e.what() }
+
+func (e *OpenError) what() string {
+	return fmt.Sprintf("the token does not open under key %s of keyring %s", e.KeyID, e.Keyring)
 }
 
 // Hint says what to do next.
@@ -183,7 +203,9 @@ type KeyError struct {
 	Err     error
 }
 
-func (e *KeyError) Error() string { return fmt.Sprintf("%s: %s", e.Place, e.Err) }
+func (e *KeyError) Error() string { return e.Place.String() + ": " + e.what() }
+
+func (e *KeyError) what() string { return e.Err.Error() }
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
@@ -209,8 +231,10 @@ type OutsideError struct {
 	Where string
 }
 
-func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%s: the flagged value also stands in the %s, which is not sealed", e.Place, e.Where)
+func (e *OutsideError) Error() string { return e.Place.String() + ": " + e.what() }
+
+func (e *OutsideError) what() string {
+	return fmt.Sprintf("the flagged value also stands in the %s, which is not sealed", e.Where)
 }
 
 // Hint says what to do next.

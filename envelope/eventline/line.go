@@ -1,7 +1,7 @@
 package eventline
 
 import (
-	"io"
+	"strings"
 	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
@@ -17,85 +17,96 @@ const (
 	Sealed
 )
 
-// Line is one event line that was read.
+// Line is one event line that was read. It stays valid when the Reader goes on.
 type Line struct {
+	// Position of the line's first byte that is no white space.
 	Position
 
 	ID               string // "" where a plaintext line has none
 	Type             string
-	Version          int
-	AggregateType    string
-	AggregateID      string
-	AggregateVersion *int64
+	Version          int       // 1 where the line has none
+	AggregateType    string    // the type up to its first dot where the line has none
+	AggregateID      string    //
+	AggregateVersion *int64    // nil where the line has none
 	OccurredAt       time.Time // the reader's clock where the line has none
 	Headers          map[string]string
-	// Payload is the line's own bytes, not copied by anyone but the Reader: valid after the next call of Next too.
+	// Payload is the line's own bytes.
 	Payload []byte
 
-	// KeyIDs and BlindIndexes are a sealed line's alone. BlindIndexes holds stored forms by name, and is nil where the line has none.
-	KeyIDs       []string
+	// KeyIDs are a sealed line's key ids; empty where nothing is flagged, or the line does not say.
+	KeyIDs []string
+	// BlindIndexes are a sealed line's stored forms by index name; nil where the line does not say.
 	BlindIndexes map[string][][]byte
 
 	payloadColumn int
+	columns       [memberCount]int // of each member's value, 0 where it is absent
 }
 
 // Event is the line as an event to seal.
-func (l *Line) Event() envelope.Event { panic("contract") }
+func (l *Line) Event() envelope.Event { return envelope.Event(l.Wire()) }
 
 // Wire is the line as an event in wire form, for envelope.Parse.
-func (l *Line) Wire() envelope.Wire { panic("contract") }
-
-// Refuse turns what envelope or schema said about this line into errors with positions: one for each violation of a schema, else one.
-// Errors that are not about the line (a keyring away, a context ended) get the line's position as well.
-func (l *Line) Refuse(err error) []*Error { panic("contract") }
-
-// Position is where in a file something stands; Line and Column count from 1, Column in bytes.
-type Position struct {
-	File   string
-	Line   int
-	Column int
+func (l *Line) Wire() envelope.Wire {
+	return envelope.Wire{
+		ID: l.ID, Type: l.Type, Version: l.Version,
+		AggregateType: l.AggregateType, AggregateID: l.AggregateID, AggregateVersion: l.AggregateVersion,
+		OccurredAt: l.OccurredAt, Headers: l.Headers, Payload: l.Payload,
+	}
 }
 
-// Error refuses one line: FILE:LINE:COL: location: what. It never holds a value. A Reader goes on after it.
-type Error struct {
-	Position
-	// Location is a masked JSON pointer in the payload, "payload" for the payload itself, or a member of the line such as "aggregate_id".
-	Location string
-	What     string
-	// Next says what to do, for a hint line.
-	Next string
-	// Err is the error that was turned into this one, if any.
-	Err error
+// fill gives absent members their defaults.
+func (l *Line) fill(now func() time.Time) {
+	if l.columns[memberVersion] == 0 {
+		l.Version = 1
+	}
+	if l.columns[memberAggregateType] == 0 {
+		l.AggregateType, _, _ = strings.Cut(l.Type, ".")
+	}
+	if l.columns[memberOccurredAt] == 0 {
+		l.OccurredAt = now()
+	}
 }
 
-func (e *Error) Error() string { panic("contract") }
-func (e *Error) Hint() string  { return e.Next }
-func (e *Error) Unwrap() error { return e.Err }
-
-// ReaderOptions of a Reader.
-type ReaderOptions struct {
-	// Name is the file's name in positions. Defaults to "-".
-	Name string
-	// Limits: a line may be as long as the payload's limit in its form plus 64 KiB. Defaults to envelope's.
-	Limits envelope.Limits
-	// Now dates events without occurred_at. Defaults to time.Now.
-	Now func() time.Time
+// columnOf gives the column of a member's value, or the line's own where it is absent.
+func (l *Line) columnOf(name string) int {
+	if m, ok := memberOf([]byte(name)); ok && l.columns[m] > 0 {
+		return l.columns[m]
+	}
+	return l.Column
 }
 
-// Reader reads event lines of one form.
-type Reader struct{}
+// member is a name that a line may have.
+type member int
 
-// NewReader reads lines from r.
-func NewReader(r io.Reader, form Form, opts ReaderOptions) *Reader { panic("contract") }
+const (
+	memberID member = iota
+	memberType
+	memberVersion
+	memberAggregateType
+	memberAggregateID
+	memberAggregateVersion
+	memberOccurredAt
+	memberHeaders
+	memberPayload
+	memberKeyIDs
+	memberBlindIndexes
+	memberCount
+)
 
-// Next reads the next line; blank ones are skipped. io.EOF is the end; an *Error refuses one line, and the next call goes on with the next;
-// any other error is r's own, and final.
-func (r *Reader) Next() (*Line, error) { panic("contract") }
+var memberNames = [memberCount]string{
+	"id", "type", "version", "aggregate_type", "aggregate_id", "aggregate_version", "occurred_at", "headers", "payload", "key_ids", "blind_indexes",
+}
 
-// AppendPlaintext writes an event as a plaintext line, with its line feed.
-func AppendPlaintext(dst []byte, e envelope.Event) ([]byte, error) { panic("contract") }
+func (m member) String() string { return memberNames[m] }
 
-// AppendSealed writes an event in wire form as a sealed line, with its line feed. Nil indexes: the line has no blind_indexes.
-func AppendSealed(dst []byte, w envelope.Wire, keyIDs []string, indexes map[string][][]byte) ([]byte, error) {
-	panic("contract")
+// sealedOnly tells members that a plaintext line does not have.
+func (m member) sealedOnly() bool { return m == memberKeyIDs || m == memberBlindIndexes }
+
+func memberOf(name []byte) (member, bool) {
+	for m, known := range memberNames {
+		if string(name) == known {
+			return member(m), true
+		}
+	}
+	return 0, false
 }
