@@ -1,0 +1,121 @@
+// Command find looks for the events of one person, by the blind index of a sealed field. The value is read from standard
+// input, where neither the shell's history nor the list of processes shows it.
+//
+//	find -index customer_email -schemas DIR -keyring FILE -outbox sqlite:FILE < value
+//
+// The keyring's passphrase is in the file that FIELDCRYPT_PASSPHRASE_FILE names.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/fieldcrypt/fieldcrypt/blindindex"
+	"github.com/fieldcrypt/fieldcrypt/envelope"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
+	"github.com/fieldcrypt/fieldcrypt/keyring/filekeyring"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
+	"github.com/fieldcrypt/fieldcrypt/schema"
+)
+
+func main() {
+	var c config
+	flag.StringVar(&c.index, "index", "", "blind index to search")
+	flag.StringVar(&c.schemas, "schemas", "schemas", "directory of the event schemas")
+	flag.StringVar(&c.keyring, "keyring", "default.keyring", "keyring file")
+	flag.StringVar(&c.outbox, "outbox", "sqlite:outbox.db", "database of the outbox")
+	flag.Parse()
+	c.passphraseFile = os.Getenv("FIELDCRYPT_PASSPHRASE_FILE")
+	if err := run(context.Background(), c, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "find:", err)
+		os.Exit(1)
+	}
+}
+
+type config struct {
+	index, schemas, keyring, passphraseFile, outbox string
+}
+
+func run(ctx context.Context, c config, in io.Reader, out io.Writer) (err error) {
+	registry, err := schema.Load(c.schemas)
+	if err != nil {
+		return err
+	}
+	index, err := indexOf(registry, c.index)
+	if err != nil {
+		return err
+	}
+	file, err := filekeyring.New(c.keyring, filekeyring.Options{Passphrase: filekeyring.PassphraseFile(c.passphraseFile)})
+	if err != nil {
+		return err
+	}
+	ring, err := keyring.Open(ctx, index.Keyring, file, file, keyring.Options{})
+	if err != nil {
+		return err
+	}
+	defer ring.Close()
+	rings, err := keyring.NewSet(ring)
+	if err != nil {
+		return err
+	}
+	opener, err := envelope.NewOpener(registry, rings, envelope.Options{})
+	if err != nil {
+		return err
+	}
+	outbox, err := sqlite.Open(ctx, c.outbox, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, outbox.Close()) }()
+	value, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	return find(ctx, index, ring, opener, outbox, strings.TrimSuffix(string(value), "\n"), out)
+}
+
+func indexOf(registry *schema.Registry, name string) (*schema.Index, error) {
+	for _, index := range registry.Indexes() {
+		if index.Name == name {
+			return index, nil
+		}
+	}
+	return nil, fmt.Errorf("the schemas declare no blind index %q", name)
+}
+
+// find asks for every form in which the value may be stored: one for each usable index key, so that it finds rows at any
+// point of a rotation. A short index also finds rows of other values, so each row is opened and compared.
+func find(ctx context.Context, index *schema.Index, ring *keyring.Keyring, opener *envelope.Opener, outbox outboxstore.Store, value string, out io.Writer) error {
+	hash, err := blindindex.New(index.Name, index.Normalize, index.Bits)
+	if err != nil {
+		return err
+	}
+	messages := hash.Query(value, index.String, index.Integer)
+	candidates, err := hash.Candidates(ring.Usable(keyring.Index), messages)
+	if err != nil {
+		return err
+	}
+	for row, err := range outbox.Find(ctx, []outboxstore.Match{{Index: index.Name, Candidates: candidates}}, outboxstore.FindOptions{}) {
+		if err != nil {
+			return err
+		}
+		if row.Err != nil {
+			return row.Err
+		}
+		holds, err := opener.Holds(ctx, row.Received, index.Name, messages)
+		if err != nil {
+			return err
+		}
+		if holds {
+			wire := row.Received.Wire()
+			fmt.Fprintf(out, "%s %s\n", wire.Type, wire.AggregateID)
+		}
+	}
+	return nil
+}
