@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -116,11 +117,16 @@ func applyIgnores(findings []Finding, ignores []Ignore) (kept []Finding, ignored
 	for i, ig := range ignores {
 		if !used[i] {
 			kept = append(kept, Finding{
-				File: ig.File, Location: ig.Location, Rule: RuleIgnoreUnused, Severity: severityOf(RuleIgnoreUnused),
-				Message: fmt.Sprintf("lint.ignore[%d] ignores nothing: no finding of %s is there", i, ig.Rule),
+				Rule: RuleIgnoreUnused, Severity: severityOf(RuleIgnoreUnused),
+				Message: fmt.Sprintf("lint.ignore[%d] (%s) lets no finding stand", i, strings.Join(ig.names(), ", ")),
 				Hint:    "remove the entry, or correct its file and location",
 			})
 		}
 	}
 	return kept, ignored, nil
+}
+
+// names are what an entry names, without what it leaves out.
+func (ig Ignore) names() []string {
+	return slices.DeleteFunc([]string{ig.Rule, ig.File, ig.Location}, func(s string) bool { return s == "" })
 }

@@ -21,6 +21,8 @@ func Lint(reg *schema.Registry, opts LintOptions) (LintResult, error) {
 	for _, f := range reg.Findings() {
 		all = append(all, fromSchema(f, severityOf(f.Rule)))
 	}
+	all = append(all, personalFindings(reg)...)
+	sortFindings(all)
 	kept, ignored, err := applyIgnores(all, opts.Ignore)
 	if err != nil {
 		return LintResult{}, err

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// property is one place where a schema names a member, as far as the rule "personal-unflagged" needs to know it.
+// property is one place where a schema names a member, as far as its name can be judged.
 type property struct {
 	// name is the member's name as the schema spells it.
 	name string
-	// parent is the name of what the member belongs to: the enclosing property or definition, or the event's type at the root.
+	// parent is the name of what the member belongs to: the enclosing member, or the event's type at the root.
 	parent string
-	// siblings are the names that the same schema object declares.
+	// siblings are the names that the same schema object declares, the member's own among them.
 	siblings []string
-	// types are the JSON types that the member's own schema allows; empty where it does not say.
-	types []string
+	// typ is the one JSON type that the member's schema allows; empty where it does not say, or allows several.
+	typ string
 	// format is the member's format, if it has one.
 	format string
 }
@@ -143,7 +143,7 @@ const maxTermWords = 4
 
 // looksLike says what a property looks like, or "" where it looks like nothing personal.
 func (d *dictionary) looksLike(p property) string {
-	if only(p.types, "boolean", "null") {
+	if p.typ == "boolean" || p.typ == "null" {
 		return "" // says something about the datum: is_email_verified, phone: false
 	}
 	if p.format == "email" || p.format == "idn-email" {
@@ -243,9 +243,4 @@ func lookup(terms map[string]string, run []string) string {
 
 func has(set map[string]bool, word string) bool {
 	return slices.ContainsFunc(singulars(word), func(w string) bool { return set[w] })
-}
-
-// only reports that types says something, and nothing but the given types.
-func only(types []string, allowed ...string) bool {
-	return len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return !slices.Contains(allowed, t) })
 }

@@ -111,13 +111,13 @@ func TestTypeAndFormatDecideBeforeTheName(t *testing.T) {
 		property property
 		want     string
 	}{
-		{property{name: "email", types: []string{"boolean"}}, ""},
-		{property{name: "phone", types: []string{"boolean", "null"}}, ""},
-		{property{name: "phone", types: []string{"string", "boolean"}}, looksPhone},
-		{property{name: "phone", types: []string{"integer"}}, looksPhone},
-		{property{name: "reply_to", types: []string{"string"}, format: "email"}, looksEmail},
-		{property{name: "reply_to", types: []string{"string"}, format: "idn-email"}, looksEmail},
-		{property{name: "reply_to", types: []string{"string"}, format: "uri"}, ""},
+		{property{name: "email", typ: "boolean"}, ""},
+		{property{name: "phone", typ: "null"}, ""},
+		{property{name: "phone"}, looksPhone},
+		{property{name: "phone", typ: "integer"}, looksPhone},
+		{property{name: "reply_to", typ: "string", format: "email"}, looksEmail},
+		{property{name: "reply_to", typ: "string", format: "idn-email"}, looksEmail},
+		{property{name: "reply_to", typ: "string", format: "uri"}, ""},
 	}
 	d := newDictionary()
 	for _, test := range tests {
