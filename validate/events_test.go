@@ -1,0 +1,124 @@
+package validate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fieldcrypt/fieldcrypt/schema"
+	"github.com/fieldcrypt/fieldcrypt/validate"
+)
+
+func newEvents(t *testing.T, schemas fstest.MapFS, opts validate.EventOptions) *validate.Events {
+	t.Helper()
+	reg, err := schema.LoadFS(schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := validate.NewEvents(t.Context(), reg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Close)
+	return events
+}
+
+func check(t *testing.T, events *validate.Events, lines string) ([]validate.Finding, validate.Count) {
+	t.Helper()
+	var found []validate.Finding
+	count, err := events.Check(t.Context(), "events.ndjson", strings.NewReader(lines), func(f validate.Finding) error {
+		found = append(found, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found, count
+}
+
+// Each archive holds schemas, events.ndjson, and in want what is reported, and at its end how many lines were read and refused. A text
+// with SECRET in it is a value, or a name that the schema does not spell, and must not come back.
+func TestEventsAreRefusedWhereTheyAreWrong(t *testing.T) {
+	t.Parallel()
+	archives(t, "events", func(t *testing.T, a archive) {
+		found, count := check(t, newEvents(t, a.schemas, validate.EventOptions{}), a.files["events.ndjson"])
+		got := text(t, found) + fmt.Sprintf("%d lines, %d refused\n", count.Lines, count.Refused)
+		if want := a.files["want"]; got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
+		if !strings.Contains(a.files["events.ndjson"], "SECRET") || strings.Contains(got, "SECRET") {
+			t.Errorf("the events must hold a secret, and the findings none:\n%s", got)
+		}
+	})
+}
+
+var oneSchema = fstest.MapFS{"a.made.v1.json": {Data: []byte(`{"properties": {"n": {"type": "integer"}, "who": {"type": "string", "x-gdpr-sensitive": true}}}`)}}
+
+const (
+	goodLine = `{"type":"a.made","aggregate_id":"1","payload":{"n":1,"who":"x"}}` + "\n"
+	badLine  = `{"type":"a.made","aggregate_id":"1","payload":{"n":"one"}}` + "\n"
+)
+
+func TestFailFastStopsAtTheFirstRefusedLine(t *testing.T) {
+	t.Parallel()
+	lines := goodLine + badLine + goodLine + badLine
+	_, count := check(t, newEvents(t, oneSchema, validate.EventOptions{FailFast: true}), lines)
+	if want := (validate.Count{Lines: 2, Refused: 1}); count != want {
+		t.Errorf("fail fast: got %+v, want %+v", count, want)
+	}
+	_, count = check(t, newEvents(t, oneSchema, validate.EventOptions{}), lines)
+	if want := (validate.Count{Lines: 4, Refused: 2}); count != want {
+		t.Errorf("else: got %+v, want %+v", count, want)
+	}
+}
+
+func TestAPayloadOverTheLimitIsRefused(t *testing.T) {
+	t.Parallel()
+	var opts validate.EventOptions
+	opts.Limits.MaxPlaintext = 30
+	found, count := check(t, newEvents(t, oneSchema, opts), goodLine+`{"type":"a.made","aggregate_id":"1","payload":{"who":"`+strings.Repeat("x", 30)+`"}}`)
+	if len(found) != 1 || found[0].Rule != validate.RuleLimit || found[0].Line != 2 || count.Refused != 1 {
+		t.Errorf("got %+v, %+v, want a finding of %s in line 2", found, count, validate.RuleLimit)
+	}
+}
+
+// Schemas that name several keyrings are checked without any of them.
+func TestEventsAreCheckedWithoutKeyrings(t *testing.T) {
+	t.Parallel()
+	events := newEvents(t, fstest.MapFS{"a.made.v1.json": {Data: []byte(`{"properties": {
+		"who": {"type": "string", "x-gdpr-sensitive": true, "x-gdpr-keyring": "contact"},
+		"ill": {"type": "string", "x-gdpr-sensitive": true, "x-gdpr-keyring": "health", "x-blind-index": true}}}`)}}, validate.EventOptions{})
+	found, count := check(t, events, `{"type":"a.made","aggregate_id":"1","payload":{"who":"x","ill":"y"}}`)
+	if len(found) != 0 || count.Lines != 1 {
+		t.Errorf("got %+v, %+v, want one line and nothing found", found, count)
+	}
+}
+
+func TestErrorsThatAreNotAboutALineEndTheCheck(t *testing.T) {
+	t.Parallel()
+	events := newEvents(t, oneSchema, validate.EventOptions{})
+	stop := errors.New("stop")
+	count, err := events.Check(t.Context(), "-", strings.NewReader(badLine+badLine), func(validate.Finding) error { return stop })
+	if !errors.Is(err, stop) || count.Refused != 1 {
+		t.Errorf("a report that fails: got %+v, %v, want 1 refused and its error", count, err)
+	}
+	broken := errors.New("the disk is gone")
+	_, err = events.Check(t.Context(), "-", io.MultiReader(strings.NewReader(goodLine), failing{broken}), func(validate.Finding) error { return nil })
+	if !errors.Is(err, broken) {
+		t.Errorf("a reader that fails: got %v, want its error", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	count, err = events.Check(ended, "-", strings.NewReader(goodLine), func(validate.Finding) error { return nil })
+	if !errors.Is(err, context.Canceled) || count.Lines != 0 {
+		t.Errorf("a context that has ended: got %+v, %v, want its error and no line", count, err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
