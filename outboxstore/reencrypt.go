@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
@@ -158,6 +159,9 @@ func (r *reencryption) reseal(ctx context.Context, row *Row) resealed {
 		return resealed{row: row, err: row.Err}
 	}
 	sealed, changed, err := r.resealer.Reseal(ctx, row.Received, row.Indexes)
+	if err == nil && !slices.Equal(sealed.KeyIDs(), row.KeyIDs) {
+		changed = true // key_ids decide what may be retired: they are repaired as well
+	}
 	return resealed{row: row, sealed: sealed, changed: changed, err: err}
 }
 

@@ -1,0 +1,42 @@
+package storetest
+
+import "testing"
+
+// Run runs the whole suite.
+func Run[Tx any](t *testing.T, d Dialect[Tx]) {
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, Dialect[Tx])
+	}{
+		{"Write", testWrite[Tx]},
+		{"Migrate", testMigrate[Tx]},
+		{"Read", testRead[Tx]},
+		{"Find", testFind[Tx]},
+		{"Replace", testReplace[Tx]},
+		{"Reencrypt", testReencrypt[Tx]},
+		{"Verify", testVerify[Tx]},
+		{"Model", testModel[Tx]},
+		{"Processes", testProcesses[Tx]},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.test(t, d)
+		})
+	}
+}
+
+// run is one test on a migrated database of its own.
+func run[Tx any](t *testing.T, d Dialect[Tx], name string, test func(*suite[Tx])) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(newMigrated(t, d))
+	})
+}
+
+// runEmpty is one test on an empty database of its own.
+func runEmpty[Tx any](t *testing.T, d Dialect[Tx], name string, test func(*suite[Tx])) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(newSuite(t, d))
+	})
+}
