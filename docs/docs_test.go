@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -46,6 +47,13 @@ func lp(x string) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(x))), x...)
 }
 
+func unmarshal(t *testing.T, text string, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func concat(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 func derive(t *testing.T, key, info []byte) []byte {
@@ -77,7 +85,7 @@ func exampleValues(t *testing.T, document, heading string) []map[string]string {
 	if next := strings.Index(section, "\n#"); next >= 0 {
 		section = section[:next]
 	}
-	nameValue := regexp.MustCompile(`^([A-Za-z ]+?) *= (.*)$`)
+	nameValue := regexp.MustCompile(`^([A-Za-z0-9() -]+?) *=( .*)?$`)
 	var blocks []map[string]string
 	var block map[string]string
 	var last string
@@ -96,7 +104,7 @@ func exampleValues(t *testing.T, document, heading string) []map[string]string {
 		}
 		text := strings.TrimSpace(line)
 		if match := nameValue.FindStringSubmatch(text); match != nil {
-			last, text = match[1], match[2]
+			last, text = match[1], strings.TrimSpace(match[2])
 		}
 		text, _, _ = strings.Cut(text, "   ")
 		block[last] += text

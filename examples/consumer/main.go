@@ -1,9 +1,9 @@
-// Command consumer reads the outbox of the producer example, opens each event, and writes the letter that goes with it.
+// Command consumer reads the outbox, opens each event that tells of an invoice, and writes the letter that goes with it.
 // Each event counts once, however often the program runs.
 //
-//	consumer -schemas DIR -keyring FILE -outbox sqlite:FILE
+//	consumer -project DIR
 //
-// The keyring's passphrase is in the file that FIELDCRYPT_PASSPHRASE_FILE names.
+// DIR is a project as `fieldcrypt init` makes it, migrated.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
@@ -24,28 +25,22 @@ import (
 )
 
 func main() {
-	var c config
-	flag.StringVar(&c.schemas, "schemas", "schemas", "directory of the event schemas")
-	flag.StringVar(&c.keyring, "keyring", "default.keyring", "keyring file")
-	flag.StringVar(&c.outbox, "outbox", "sqlite:outbox.db", "database of the outbox")
+	project := flag.String("project", ".", "`directory` of the project")
 	flag.Parse()
-	c.passphraseFile = os.Getenv("FIELDCRYPT_PASSPHRASE_FILE")
-	if err := run(context.Background(), c, os.Stdout); err != nil {
+	if err := run(context.Background(), *project, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "consumer:", err)
 		os.Exit(1)
 	}
 }
 
-type config struct {
-	schemas, keyring, passphraseFile, outbox string
-}
-
-func run(ctx context.Context, c config, out io.Writer) (err error) {
-	registry, err := schema.Load(c.schemas)
+func run(ctx context.Context, project string, out io.Writer) (err error) {
+	registry, err := schema.Load(filepath.Join(project, "schemas"))
 	if err != nil {
 		return err
 	}
-	file, err := filekeyring.New(c.keyring, filekeyring.Options{Passphrase: filekeyring.PassphraseFile(c.passphraseFile)})
+	file, err := filekeyring.New(filepath.Join(project, "keyring.json"), filekeyring.Options{
+		Passphrase: filekeyring.PassphraseFile(filepath.Join(project, "passphrase")),
+	})
 	if err != nil {
 		return err
 	}
@@ -62,7 +57,7 @@ func run(ctx context.Context, c config, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	outbox, err := sqlite.Open(ctx, c.outbox, sqlite.Options{})
+	outbox, err := sqlite.Open(ctx, filepath.Join(project, "outbox.db"), sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -76,6 +71,7 @@ type consumer struct {
 	out    io.Writer
 }
 
+// invoice is what this consumer wants to know of an invoice.
 type invoice struct {
 	Number   string `json:"number"`
 	Customer struct {
@@ -123,7 +119,7 @@ func (c *consumer) pending(ctx context.Context) (events []envelope.Wire, err err
 	return events, rows.Err()
 }
 
-// readme:begin apply
+//readme:begin apply
 func (c *consumer) apply(ctx context.Context, event envelope.Wire) error {
 	received, err := envelope.Parse(event, envelope.Limits{})
 	if err != nil {
@@ -151,4 +147,4 @@ func (c *consumer) apply(ctx context.Context, event envelope.Wire) error {
 	return tx.Commit()
 }
 
-// readme:end
+//readme:end

@@ -10,28 +10,25 @@ import (
 )
 
 const (
-	ada   = `{"number": "2026-0001", "customer": {"name": "Ada Lovelace", "email": "ada@example.com"}, "total": 120.50}`
-	grace = `{"number": "2026-0002", "customer": {"name": "Grace Hopper", "email": "grace@example.com"}, "total": 80}`
-
-	adasLetter   = "To Ada Lovelace <ada@example.com>: invoice 2026-0001 over 120.50\n"
-	gracesLetter = "To Grace Hopper <grace@example.com>: invoice 2026-0002 over 80\n"
+	adasLetter   = "To Ada Lovelace <ada@example.com>: invoice 2026-2001 over 120.50\n"
+	gracesLetter = "To Grace Hopper <grace@example.com>: invoice 2026-2002 over 120.50\n"
 )
 
 // consume runs the program and gives what it printed.
 func consume(t *testing.T, s *shop.Shop) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := run(t.Context(), config{schemas: s.Schemas, keyring: s.Keyring, passphraseFile: s.PassphraseFile, outbox: s.Outbox}, &out)
+	err := run(t.Context(), s.Dir, &out)
 	return out.String(), err
 }
 
 func TestEachEventIsAppliedOnce(t *testing.T) {
 	t.Parallel()
 	s := shop.New(t)
-	s.Write(t, ada)
+	s.Write(t, shop.Ada())
 	for i, want := range []string{adasLetter, "", gracesLetter} {
 		if i == 2 {
-			s.Write(t, grace)
+			s.Write(t, shop.Grace())
 		}
 		out, err := consume(t, s)
 		if err != nil {
@@ -49,10 +46,10 @@ func TestEachEventIsAppliedOnce(t *testing.T) {
 func TestAnEventThatWasTamperedWithIsRefusedAndStopsNoOther(t *testing.T) {
 	t.Parallel()
 	s := shop.New(t)
-	s.Write(t, ada, grace)
+	s.Write(t, shop.Ada(), shop.Grace())
 	// Ada's name in the place of her address: both are good tokens, in the wrong places.
 	s.Exec(t, `UPDATE outbox_events SET payload = json_set(payload, '$.customer.email', json_extract(payload, '$.customer.name'))
-		WHERE payload LIKE '%2026-0001%'`)
+		WHERE payload LIKE '%2026-2001%'`)
 	out, err := consume(t, s)
 	var refused *envelope.OpenError
 	if !errors.As(err, &refused) || refused.Location != "/customer/email" {
@@ -69,7 +66,7 @@ func TestAnEventThatWasTamperedWithIsRefusedAndStopsNoOther(t *testing.T) {
 func TestAPlaintextInThePlaceOfATokenIsRefused(t *testing.T) {
 	t.Parallel()
 	s := shop.New(t)
-	s.Write(t, ada)
+	s.Write(t, shop.Ada())
 	s.Exec(t, `UPDATE outbox_events SET payload = json_set(payload, '$.customer.email', 'mallory@example.com')`)
 	out, err := consume(t, s)
 	var refused *envelope.LocationError

@@ -1,9 +1,9 @@
 // Command find looks for the events of one person, by the blind index of a sealed field. The value is read from standard
 // input, where neither the shell's history nor the list of processes shows it.
 //
-//	find -index customer_email -schemas DIR -keyring FILE -outbox sqlite:FILE < value
+//	find -project DIR -index tax_id < value
 //
-// The keyring's passphrase is in the file that FIELDCRYPT_PASSPHRASE_FILE names.
+// DIR is a project as `fieldcrypt init` makes it, migrated.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/fieldcrypt/fieldcrypt/blindindex"
@@ -25,33 +26,27 @@ import (
 )
 
 func main() {
-	var c config
-	flag.StringVar(&c.index, "index", "", "blind index to search")
-	flag.StringVar(&c.schemas, "schemas", "schemas", "directory of the event schemas")
-	flag.StringVar(&c.keyring, "keyring", "default.keyring", "keyring file")
-	flag.StringVar(&c.outbox, "outbox", "sqlite:outbox.db", "database of the outbox")
+	project := flag.String("project", ".", "`directory` of the project")
+	index := flag.String("index", "", "`name` of the blind index to search")
 	flag.Parse()
-	c.passphraseFile = os.Getenv("FIELDCRYPT_PASSPHRASE_FILE")
-	if err := run(context.Background(), c, os.Stdin, os.Stdout); err != nil {
+	if err := run(context.Background(), *project, *index, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "find:", err)
 		os.Exit(1)
 	}
 }
 
-type config struct {
-	index, schemas, keyring, passphraseFile, outbox string
-}
-
-func run(ctx context.Context, c config, in io.Reader, out io.Writer) (err error) {
-	registry, err := schema.Load(c.schemas)
+func run(ctx context.Context, project, name string, in io.Reader, out io.Writer) (err error) {
+	registry, err := schema.Load(filepath.Join(project, "schemas"))
 	if err != nil {
 		return err
 	}
-	index, err := indexOf(registry, c.index)
+	index, err := indexOf(registry, name)
 	if err != nil {
 		return err
 	}
-	file, err := filekeyring.New(c.keyring, filekeyring.Options{Passphrase: filekeyring.PassphraseFile(c.passphraseFile)})
+	file, err := filekeyring.New(filepath.Join(project, "keyring.json"), filekeyring.Options{
+		Passphrase: filekeyring.PassphraseFile(filepath.Join(project, "passphrase")),
+	})
 	if err != nil {
 		return err
 	}
@@ -68,7 +63,7 @@ func run(ctx context.Context, c config, in io.Reader, out io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	outbox, err := sqlite.Open(ctx, c.outbox, sqlite.Options{})
+	outbox, err := sqlite.Open(ctx, filepath.Join(project, "outbox.db"), sqlite.Options{})
 	if err != nil {
 		return err
 	}

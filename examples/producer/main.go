@@ -1,9 +1,10 @@
 // Command producer issues invoices. For each it writes a row of its own table and an event that tells of it, in one
-// transaction: both are there, or neither is. The customer's name and e-mail address leave the program only as ciphertext.
+// transaction: both are there, or neither is. Names, addresses and tax numbers leave the program only as ciphertext.
 //
-//	producer -schemas DIR -keyring FILE -outbox sqlite:FILE < invoices
+//	producer -project DIR < invoices
 //
-// It reads one JSON object for each invoice. The keyring's passphrase is in the file that FIELDCRYPT_PASSPHRASE_FILE names.
+// DIR is a project as `fieldcrypt init` makes it, migrated. The invoices are JSON objects as the schema invoice.issued
+// wants them.
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
@@ -24,29 +26,23 @@ import (
 )
 
 func main() {
-	var c config
-	flag.StringVar(&c.schemas, "schemas", "schemas", "directory of the event schemas")
-	flag.StringVar(&c.keyring, "keyring", "default.keyring", "keyring file")
-	flag.StringVar(&c.outbox, "outbox", "sqlite:outbox.db", "database of the outbox and of the invoices")
+	project := flag.String("project", ".", "`directory` of the project")
 	flag.Parse()
-	c.passphraseFile = os.Getenv("FIELDCRYPT_PASSPHRASE_FILE")
-	if err := run(context.Background(), c, os.Stdin, os.Stdout); err != nil {
+	if err := run(context.Background(), *project, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "producer:", err)
 		os.Exit(1)
 	}
 }
 
-type config struct {
-	schemas, keyring, passphraseFile, outbox string
-}
-
-// readme:begin open
-func open(ctx context.Context, c config) (*service, error) {
-	registry, err := schema.Load(c.schemas)
+//readme:begin open
+func open(ctx context.Context, project string) (*service, error) {
+	registry, err := schema.Load(filepath.Join(project, "schemas"))
 	if err != nil {
 		return nil, err
 	}
-	file, err := filekeyring.New(c.keyring, filekeyring.Options{Passphrase: filekeyring.PassphraseFile(c.passphraseFile)})
+	file, err := filekeyring.New(filepath.Join(project, "keyring.json"), filekeyring.Options{
+		Passphrase: filekeyring.PassphraseFile(filepath.Join(project, "passphrase")),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +58,14 @@ func open(ctx context.Context, c config) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	outbox, err := sqlite.Open(ctx, c.outbox, sqlite.Options{})
+	outbox, err := sqlite.Open(ctx, filepath.Join(project, "outbox.db"), sqlite.Options{})
 	if err != nil {
 		return nil, err
 	}
 	return &service{sealer: sealer, outbox: outbox, ring: ring}, nil
 }
 
-// readme:end
+//readme:end
 
 // service is what a process opens once and shares.
 type service struct {
@@ -83,18 +79,28 @@ func (s *service) close() error {
 	return s.outbox.Close()
 }
 
+// invoice is what the service knows of an invoice. Its JSON form is the event's payload.
 type invoice struct {
 	Number   string      `json:"number"`
+	IssuedOn string      `json:"issued_on"`
 	Customer customer    `json:"customer"`
+	Lines    []line      `json:"lines"`
 	Total    json.Number `json:"total"`
 }
 
 type customer struct {
 	Name  string `json:"name"`
 	Email string `json:"email"`
+	TaxID string `json:"tax_id"`
 }
 
-// readme:begin issue
+type line struct {
+	Text     string      `json:"text"`
+	Quantity int         `json:"quantity"`
+	Price    json.Number `json:"price"`
+}
+
+//readme:begin issue
 func (s *service) issue(ctx context.Context, inv invoice) error {
 	payload, err := json.Marshal(inv)
 	if err != nil {
@@ -122,10 +128,10 @@ func (s *service) issue(ctx context.Context, inv invoice) error {
 	return tx.Commit()
 }
 
-// readme:end
+//readme:end
 
-func run(ctx context.Context, c config, in io.Reader, out io.Writer) (err error) {
-	s, err := open(ctx, c)
+func run(ctx context.Context, project string, in io.Reader, out io.Writer) (err error) {
+	s, err := open(ctx, project)
 	if err != nil {
 		return err
 	}
@@ -133,11 +139,11 @@ func run(ctx context.Context, c config, in io.Reader, out io.Writer) (err error)
 	if err := createInvoices(ctx, s.outbox.DB()); err != nil {
 		return err
 	}
-	lines := json.NewDecoder(in)
-	lines.DisallowUnknownFields()
+	invoices := json.NewDecoder(in)
+	invoices.DisallowUnknownFields()
 	for {
 		var inv invoice
-		switch err := lines.Decode(&inv); {
+		switch err := invoices.Decode(&inv); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:

@@ -1,11 +1,12 @@
-// Package shop sets up what the example programs find in a real deployment: a keyring file under a passphrase, a migrated
-// SQLite database, and the schemas. It is for their tests.
+// Package shop sets up what the example programs work with: a project as `fieldcrypt init` makes it, with its schema, a
+// keyring file under a passphrase and a migrated SQLite database. It is for their tests.
 package shop
 
 import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,14 +19,13 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
-// Shop is one deployment, which ends with its test.
+// Shop is one project, which ends with its test.
 type Shop struct {
-	// Schemas, Keyring, PassphraseFile and Outbox are what the programs' settings take.
-	Schemas, Keyring, PassphraseFile, Outbox string
-
-	// Store is the outbox.
+	// Dir is the project's directory.
+	Dir string
+	// Store is its outbox.
 	Store *sqlite.Store
-	// Manager changes the keyring.
+	// Manager changes its keyring.
 	Manager *keyring.Manager
 
 	file     *filekeyring.File
@@ -35,20 +35,19 @@ type Shop struct {
 // New makes a shop in a directory of the test.
 func New(t *testing.T) *Shop {
 	t.Helper()
-	dir := t.TempDir()
-	s := &Shop{
-		Schemas:        filepath.Join(examples(t), "schemas"),
-		Keyring:        filepath.Join(dir, "default.keyring"),
-		PassphraseFile: filepath.Join(dir, "passphrase"),
-		Outbox:         "sqlite:" + filepath.Join(dir, "shop.db"),
+	s := &Shop{Dir: t.TempDir()}
+	schemas := filepath.Join(s.Dir, "schemas")
+	if err := os.CopyFS(schemas, os.DirFS(initSchemas(t))); err != nil {
+		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.PassphraseFile, []byte(rand.Text()+"\n"), 0o600); err != nil {
+	passphrase := filepath.Join(s.Dir, "passphrase")
+	if err := os.WriteFile(passphrase, []byte(rand.Text()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	if s.file, err = filekeyring.New(s.Keyring, filekeyring.Options{
+	if s.file, err = filekeyring.New(filepath.Join(s.Dir, "keyring.json"), filekeyring.Options{
 		Argon2id:   filekeyring.Argon2id{MemoryKiB: 64, Threads: 1, Time: 1}, // fast: it protects nothing
-		Passphrase: filekeyring.PassphraseFile(s.PassphraseFile),
+		Passphrase: filekeyring.PassphraseFile(passphrase),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -58,10 +57,10 @@ func New(t *testing.T) *Shop {
 	if _, err := s.Manager.Create(t.Context(), keyring.CreateOptions{Propagation: -1}); err != nil {
 		t.Fatal(err)
 	}
-	if s.registry, err = schema.Load(s.Schemas); err != nil {
+	if s.registry, err = schema.Load(schemas); err != nil {
 		t.Fatal(err)
 	}
-	if s.Store, err = sqlite.Open(t.Context(), s.Outbox, sqlite.Options{Create: true}); err != nil {
+	if s.Store, err = sqlite.Open(t.Context(), filepath.Join(s.Dir, "outbox.db"), sqlite.Options{Create: true}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -75,14 +74,14 @@ func New(t *testing.T) *Shop {
 	return s
 }
 
-// examples is the directory of the example programs.
-func examples(t *testing.T) string {
+// initSchemas is the directory of the schemas that `fieldcrypt init` writes.
+func initSchemas(t *testing.T) string {
 	t.Helper()
 	_, file, _, ok := runtime.Caller(0)
 	if !ok {
 		t.Fatal("no caller")
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	return filepath.Join(filepath.Dir(file), "..", "..", "..", "cmd", "fieldcrypt", "internal", "initialize", "example", "schemas")
 }
 
 // Seal seals an event under the keyring as it is now.
@@ -108,11 +107,21 @@ func (s *Shop) Seal(t *testing.T, e envelope.Event) envelope.Sealed {
 	return sealed
 }
 
+// Invoice is the payload of an invoice. Its total is 120.50.
+func Invoice(number, name, email, taxID string) string {
+	return fmt.Sprintf(`{"number":%q,"issued_on":"2026-11-30","customer":{"name":%q,"email":%q,"tax_id":%q},"lines":[{"text":"Support plan","quantity":1,"price":120.50}],"total":120.50}`,
+		number, name, email, taxID)
+}
+
+// Ada is Ada Lovelace's invoice, and Grace is Grace Hopper's.
+func Ada() string   { return Invoice("2026-2001", "Ada Lovelace", "ada@example.com", "1112223334") }
+func Grace() string { return Invoice("2026-2002", "Grace Hopper", "grace@example.com", "4445556667") }
+
 // Write seals invoices and writes their events.
 func (s *Shop) Write(t *testing.T, invoices ...string) {
 	t.Helper()
 	for _, text := range invoices {
-		e := envelope.Event{Type: "invoice.issued", AggregateID: "invoice", Payload: []byte(text)}
+		e := envelope.Event{Type: "invoice.issued", AggregateID: "an invoice", Payload: []byte(text)}
 		if _, err := s.Store.WriteBatch(t.Context(), s.Seal(t, e)); err != nil {
 			t.Fatal(err)
 		}
