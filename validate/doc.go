@@ -14,7 +14,7 @@
 // and that is not sealed. It is a guess, made to miss little: what it is wrong about is ignored with a reason ([Ignore]), and an entry that
 // no finding needs any more is a finding itself.
 //
-// What is found is data, a [Finding], and a [Reporter] writes it as text, JSON lines, or annotations on a pull request.
+// What is found is data, a [Finding], and a [Reporter] writes it as text, JSON lines, annotations on a pull request, JUnit or SARIF.
 //
 // # What it promises
 //

@@ -16,6 +16,8 @@ const (
 	Text   Format = "text"   // FILE:LINE:COL: location: message, for people
 	JSON   Format = "json"   // one object a line
 	GitHub Format = "github" // workflow commands: annotations on a pull request
+	JUnit  Format = "junit"  // XML that most CI servers show as failed tests
+	SARIF  Format = "sarif"  // SARIF 2.1.0, which code scanning reads
 )
 
 // FormatError says that a format is none of these.
@@ -26,25 +28,52 @@ func (e *FormatError) Error() string {
 }
 
 // Hint says what to do next.
-func (e *FormatError) Hint() string { return "use text, json or github" }
+func (e *FormatError) Hint() string { return "use text, json, github, junit or sarif" }
 
-// Reporter writes findings one by one.
+// Reporter writes findings. Text, JSON and GitHub are written one by one, JUnit and SARIF as one document when the reporter is closed.
 type Reporter struct {
-	w     io.Writer
-	write func(io.Writer, Finding) error
+	w        io.Writer
+	one      func(io.Writer, Finding) error
+	document func(io.Writer, []Finding) error
+	kept     []Finding
 }
 
-// NewReporter returns a reporter for a format, or a *FormatError.
+// NewReporter returns a reporter for a format, or a *FormatError. It must be closed.
 func NewReporter(w io.Writer, format Format) (*Reporter, error) {
-	write, ok := map[Format]func(io.Writer, Finding) error{Text: writeText, JSON: writeJSON, GitHub: writeGitHub}[format]
-	if !ok {
+	r := &Reporter{w: w}
+	switch format {
+	case Text:
+		r.one = writeText
+	case JSON:
+		r.one = writeJSON
+	case GitHub:
+		r.one = writeGitHub
+	case JUnit:
+		r.document = writeJUnit
+	case SARIF:
+		r.document = writeSARIF
+	default:
 		return nil, &FormatError{Format: format}
 	}
-	return &Reporter{w: w, write: write}, nil
+	return r, nil
 }
 
-// Report writes one finding.
-func (r *Reporter) Report(f Finding) error { return r.write(r.w, f) }
+// Report writes one finding, or keeps it for the document.
+func (r *Reporter) Report(f Finding) error {
+	if r.document != nil {
+		r.kept = append(r.kept, f)
+		return nil
+	}
+	return r.one(r.w, f)
+}
+
+// Close writes the document of a format that has one, also when nothing was found.
+func (r *Reporter) Close() error {
+	if r.document == nil {
+		return nil
+	}
+	return r.document(r.w, r.kept)
+}
 
 func (f Finding) position() string {
 	if f.Line == 0 {

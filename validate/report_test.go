@@ -3,6 +3,7 @@ package validate_test
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ func write(t require, format validate.Format, f validate.Finding) string {
 		t.Fatal(err)
 	}
 	if err := reporter.Report(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := reporter.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -55,11 +59,110 @@ func TestFindingsAreWrittenInEachFormat(t *testing.T) {
 		{validate.GitHub, whole, "::error title=personal-unflagged,file=schemas/a.v1.json,line=3,col=14::/properties/mail: \"mail\" looks like it%0Ahint: flag it\n"},
 		{validate.GitHub, file, "::error title=file-too-large,file=b.json::too large\n"},
 		{validate.GitHub, input, "::error title=syntax::payload: no JSON\n"},
+		{validate.JUnit, whole, `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites>
+  <testsuite name="fieldcrypt" tests="1" failures="1">
+    <testcase classname="schemas/a.v1.json" name="personal-unflagged schemas/a.v1.json:3:14 /properties/mail">
+      <failure type="error" message="&#34;mail&#34; looks like it">schemas/a.v1.json:3:14: &#34;mail&#34; looks like it&#xA;hint: flag it</failure>
+    </testcase>
+  </testsuite>
+</testsuites>
+`},
+		{validate.SARIF, whole, sarif(`"rules":[{"id":"personal-unflagged","shortDescription":{"text":"a field whose name or format looks personal, and that is not flagged"}}]`,
+			`{"ruleId":"personal-unflagged","ruleIndex":0,"level":"error","message":{"text":"\"mail\" looks like it\nhint: flag it"},"locations":[{`+
+				`"physicalLocation":{"artifactLocation":{"uri":"schemas/a.v1.json"},"region":{"startLine":3}},`+
+				`"logicalLocations":[{"fullyQualifiedName":"/properties/mail"}]}]}`)},
+		{validate.SARIF, file, sarif(`"rules":[{"id":"file-too-large"}]`,
+			`{"ruleId":"file-too-large","ruleIndex":0,"level":"error","message":{"text":"too large"},"locations":[{`+
+				`"physicalLocation":{"artifactLocation":{"uri":"b.json"}}}]}`)},
+		{validate.SARIF, bare, sarif(`"rules":[{"id":"ignore-unused","shortDescription":{"text":"an entry of lint.ignore that no finding needs"}}]`,
+			`{"ruleId":"ignore-unused","ruleIndex":0,"level":"warning","message":{"text":"lets no finding stand"}}`)},
 		{validate.GitHub, bare, "::warning title=ignore-unused::lets no finding stand\n"},
 	}
 	for _, test := range tests {
-		if got := write(t, test.format, test.finding); got != test.want {
+		got := write(t, test.format, test.finding)
+		if test.format == validate.SARIF {
+			got = compact(t, got)
+		}
+		if got != test.want {
 			t.Errorf("%s: got %q, want %q", test.format, got, test.want)
+		}
+	}
+}
+
+// sarif is a compact SARIF log with these rules and results.
+func sarif(rules, results string) string {
+	return `{"$schema":"https://json.schemastore.org/sarif-2.1.0.json","version":"2.1.0","runs":[{"tool":{"driver":{"name":"fieldcrypt",` +
+		`"informationUri":"https://github.com/fieldcrypt/fieldcrypt",` + rules + `}},"results":[` + results + `]}]}`
+}
+
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestADocumentIsWrittenWhenNothingWasFound(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[validate.Format]string{
+		validate.Text: "", validate.JSON: "", validate.GitHub: "",
+		validate.JUnit: `<testsuite name="fieldcrypt" tests="1" failures="0">`,
+		validate.SARIF: `"results": []`,
+	} {
+		var b bytes.Buffer
+		reporter, err := validate.NewReporter(&b, format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := reporter.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q in it", format, got, want)
+		}
+	}
+}
+
+// Rules that several findings share are described once.
+func TestSARIFResultsPointToTheirRules(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	reporter, err := validate.NewReporter(&b, validate.SARIF)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range []string{"one", "two", "one"} {
+		if err := reporter.Report(validate.Finding{Rule: rule, Severity: validate.Error}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := reporter.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var log struct {
+		Runs []struct {
+			Tool struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
+			Results []struct {
+				RuleID    string
+				RuleIndex int
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &log); err != nil {
+		t.Fatal(err)
+	}
+	run := log.Runs[0]
+	if len(run.Tool.Driver.Rules) != 2 || len(run.Results) != 3 {
+		t.Fatalf("got %+v, want 2 rules and 3 results", run)
+	}
+	for _, result := range run.Results {
+		if got := run.Tool.Driver.Rules[result.RuleIndex].ID; got != result.RuleID {
+			t.Errorf("a result of %s points to %s", result.RuleID, got)
 		}
 	}
 }
@@ -84,6 +187,12 @@ func TestAFindingIsOneLineWhateverANameHolds(t *testing.T) {
 		if err := json.Unmarshal([]byte(write(t, validate.JSON, f)), &back); err != nil {
 			t.Fatal(err)
 		}
+		if err := xml.Unmarshal([]byte(write(t, validate.JUnit, f)), new(struct{ XMLName xml.Name })); err != nil {
+			t.Fatalf("junit: %v", err)
+		}
+		if log := write(t, validate.SARIF, f); !json.Valid([]byte(log)) {
+			t.Fatalf("sarif: %q", log)
+		}
 		if valid := strings.ToValidUTF8; back.File != valid(f.File, "\ufffd") || back.Location != valid(f.Location, "\ufffd") || back.Message != valid(f.Message, "\ufffd") {
 			t.Fatalf("json: got %+v, want %+v", back, f)
 		}
@@ -107,12 +216,12 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestAReporterPassesTheWritersErrorOn(t *testing.T) {
 	t.Parallel()
-	for _, format := range []validate.Format{validate.Text, validate.JSON, validate.GitHub} {
+	for _, format := range []validate.Format{validate.Text, validate.JSON, validate.GitHub, validate.JUnit, validate.SARIF} {
 		reporter, err := validate.NewReporter(broken{}, format)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := reporter.Report(validate.Finding{}); !errors.Is(err, errBroken) {
+		if err := errors.Join(reporter.Report(validate.Finding{}), reporter.Close()); !errors.Is(err, errBroken) {
 			t.Errorf("%s: got %v, want the writer's error", format, err)
 		}
 	}
