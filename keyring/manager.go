@@ -183,13 +183,21 @@ func (m *Manager) logChange(ctx context.Context, what string, d *document, k Key
 // newKeyID draws an id that neither this keyring nor the others use. Zero is
 // no id.
 func newKeyID(h *header, others []*Description) KeyID {
+	return freeKeyID(randomKeyID, h, others)
+}
+
+func freeKeyID(draw func() KeyID, h *header, others []*Description) KeyID {
 	for {
-		var b [4]byte
-		rand.Read(b[:])
-		if id := KeyID(binary.BigEndian.Uint32(b[:])); id != 0 && !h.has(id) && !usedBy(others, id) {
+		if id := draw(); id != 0 && !h.has(id) && !usedBy(others, id) {
 			return id
 		}
 	}
+}
+
+func randomKeyID() KeyID {
+	var b [4]byte
+	rand.Read(b[:])
+	return KeyID(binary.BigEndian.Uint32(b[:]))
 }
 
 func usedBy(others []*Description, id KeyID) bool {

@@ -88,7 +88,10 @@ func (k *Keyring) lookAgain(ctx context.Context, p Purpose, id KeyID) (*Key, err
 	if k.unknown.remembered(p, id, k.opts.Now()) {
 		return nil, notFound
 	}
-	err, flown := k.flights.shared(ctx, k.fly, func() bool { return k.unknown.spend(k.opts.Now()) })
+	err, flown := k.flights.shared(ctx, k.fly, func() bool {
+		// A refresh may have ended since this lookup began.
+		return k.state.Load().side(p).byID[id] == nil && k.unknown.spend(k.opts.Now())
+	})
 	if key := k.state.Load().side(p).byID[id]; key != nil {
 		return k.usable(key)
 	}
