@@ -99,15 +99,14 @@ func (s *Session) JSON() bool { return s.Settings.Output == settings.JSON }
 // ran marks the errors of commands that ran; every other error that cobra returns is wrong usage.
 type ran struct{ error }
 
-func (r ran) Unwrap() error { return r.error }
-
 // End says how the program ended and gives its exit code.
 func (a *App) End(err error) failure.Code {
 	if err == nil {
 		return failure.Done
 	}
-	var of ran
-	if !errors.As(err, &of) {
+	if of, ok := err.(ran); ok {
+		err = of.error
+	} else {
 		var explained *failure.Error
 		if !errors.As(err, &explained) {
 			err = failure.New(failure.Usage, "see `fieldcrypt --help`", "%s", firstLower(err.Error()))

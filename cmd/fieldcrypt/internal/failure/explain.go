@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 )
 
-// Explain turns any error into what a user reads.
+// migrateNext ends the errors of package outboxstore that a migration repairs; here it is the hint.
+const migrateNext = ": run fieldcrypt migrate"
+
+// Explain turns any error into what a user reads. The libraries' errors say in their text what is wrong and where; those for which there is something to do
+// have a method Hint.
 func Explain(err error) *Error {
 	var done *Error
 	if errors.As(err, &done) {
@@ -17,13 +22,25 @@ func Explain(err error) *Error {
 	case errors.Is(err, syscall.EPIPE):
 		return Silent(Broken) // whoever read the output has gone: nobody is there to be told
 	case errors.Is(err, context.Canceled):
-		return New(Broken, "", "interrupted")
-	case errors.Is(err, context.DeadlineExceeded):
-		return New(Broken, "", "it took too long: %w", err)
+		return &Error{Code: Broken, Message: "interrupted", Cause: err}
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return New(Broken, "", "%s: %w", path.Path, path.Err)
+	e := &Error{Code: Broken, Message: err.Error(), Hint: hint(err), Cause: err}
+	if path, ok := err.(*fs.PathError); ok {
+		e.Message = path.Path + ": " + path.Err.Error() // the system call's name tells nobody anything
 	}
-	return New(Broken, "", "%w", err)
+	if message, ok := strings.CutSuffix(e.Message, migrateNext); ok {
+		e.Message, e.Hint = message, "run `fieldcrypt migrate`"
+	}
+	return e
+}
+
+func hint(err error) string {
+	var hinted interface {
+		error
+		Hint() string
+	}
+	if errors.As(err, &hinted) {
+		return hinted.Hint()
+	}
+	return ""
 }

@@ -100,7 +100,7 @@ func value(ctx context.Context, s *cli.Session, args []string) (string, error) {
 	case len(args) == 0:
 		text, err := terminal.Secret(ctx, s.Stdin, s.Stderr, "value to find: ")
 		if errors.Is(err, terminal.ErrNoTerminal) {
-			return "", failure.New(failure.Usage, "give - as VALUE to read it from standard input", "VALUE is missing, and there is no terminal to ask on")
+			return "", failure.New(failure.Usage, "give - as VALUE to read it from standard input", "a VALUE is missing, and there is no terminal to ask on")
 		}
 		return string(text), err
 	case args[0] != lines.Stdin:

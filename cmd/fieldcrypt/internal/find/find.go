@@ -13,6 +13,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/sealedleft"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/envelope/eventline"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
@@ -95,7 +96,7 @@ func (f *flags) run(ctx context.Context, s *cli.Session, args []string) error {
 		}
 	}
 	if out.refused > 0 {
-		return failure.New(failure.Refused, "", "%d rows could not be read", out.refused)
+		return failure.New(failure.Refused, "", "%s could not be read", terminal.Plural(out.refused, "row", "rows"))
 	}
 	return nil
 }

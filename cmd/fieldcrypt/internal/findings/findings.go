@@ -7,6 +7,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 	"github.com/fieldcrypt/fieldcrypt/validate"
 )
@@ -60,13 +61,15 @@ func (r *Report) Add(findings ...validate.Finding) error {
 func (r *Report) End(strict bool) error {
 	switch {
 	case r.errors > 0:
-		return failure.New(failure.Refused, "", "%d errors, %d warnings", r.errors, r.warnings)
+		return failure.New(failure.Refused, "", "%s, %s", terminal.Plural(r.errors, "error", "errors"), r.warningsText())
 	case r.warnings > 0 && strict:
-		return failure.New(failure.Refused, "", "%d warnings", r.warnings)
+		return failure.New(failure.Refused, "", "%s", r.warningsText())
 	case r.warnings > 0:
-		r.session.Terminal.Note("%d warnings", r.warnings)
+		r.session.Terminal.Note("%s", r.warningsText())
 	default:
 		r.session.Terminal.Note("nothing found")
 	}
 	return nil
 }
+
+func (r *Report) warningsText() string { return terminal.Plural(r.warnings, "warning", "warnings") }

@@ -94,8 +94,9 @@ func (p *project) write(ctx context.Context, s *cli.Session) error {
 	if err := os.MkdirAll(filepath.Join(p.dir, filepath.Dir(schemaFile)), 0o755); err != nil {
 		return err
 	}
-	for name, source := range map[string]string{settings.FileName: "fieldcrypt.yaml", schemaFile: "invoice.issued.v1.json", eventsFile: "events.ndjson", ignoreFile: "gitignore"} {
-		text, err := example.ReadFile("example/" + source)
+	for _, name := range []string{settings.FileName, schemaFile, eventsFile, ignoreFile} {
+		// Embedded without the dot, so that the example's .gitignore works on nothing here.
+		text, err := example.ReadFile("example/" + strings.TrimPrefix(name, "."))
 		if err != nil {
 			return err
 		}
@@ -123,6 +124,7 @@ func (p *project) file(name string, text []byte, mode os.FileMode) error {
 
 func (p *project) keyring(ctx context.Context, s *cli.Session, passphrase string) error {
 	path := filepath.Join(p.dir, keyringFile)
+	p.wrote = append(p.wrote, path+".lock") // made by its writer; the keyring itself is made last, so that no failure leaves one
 	file, err := filekeyring.New(path, filekeyring.Options{Passphrase: filekeyring.Passphrase([]byte(passphrase))})
 	if err != nil {
 		return err
@@ -143,7 +145,7 @@ func (p *project) undo() {
 }
 
 func say(s *cli.Session, dir string) error {
-	commands := []string{"fieldcrypt migrate", "fieldcrypt write " + eventsFile, "fieldcrypt find --index tax_id --open - <<< 1234567890"}
+	commands := []string{"fieldcrypt migrate", "fieldcrypt write " + eventsFile, "echo 1234567890 | fieldcrypt find --index tax_id --open -"}
 	if dir != "." {
 		commands[0] = "cd " + quote(dir) + " && " + commands[0]
 	}

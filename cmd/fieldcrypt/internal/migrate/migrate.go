@@ -11,6 +11,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
 )
 
@@ -66,22 +67,23 @@ func (f *flags) run(ctx context.Context, s *cli.Session, _ []string) error {
 		if err != nil {
 			return err
 		}
-		if err := say(s, pending); err != nil {
+		if err := say(s, f.print, pending); err != nil {
 			return err
 		}
 		if f.check && len(pending) > 0 {
-			return failure.New(failure.Refused, "run `fieldcrypt migrate`", "%d statements are pending", len(pending))
+			return failure.New(failure.Refused, "run `fieldcrypt migrate`", "%s pending", terminal.Plural(len(pending), "statement is", "statements are"))
 		}
 		return nil
 	}
 	done, err := store.Migrate(ctx, reg.Indexes())
-	if said := say(s, done); err == nil {
+	if said := say(s, false, done); err == nil {
 		err = said
 	}
 	return err
 }
 
-func say(s *cli.Session, statements []outboxstore.Statement) error {
+// say writes the statements, for people the whole SQL only where they ask for it.
+func say(s *cli.Session, whole bool, statements []outboxstore.Statement) error {
 	if s.JSON() {
 		for _, statement := range statements {
 			object := struct {
@@ -95,7 +97,11 @@ func say(s *cli.Session, statements []outboxstore.Statement) error {
 		return nil
 	}
 	for _, statement := range statements {
-		if err := s.Terminal.Printf("%s;", strings.TrimRight(statement.SQL, "; \n")); err != nil {
+		text := sql(statement)
+		if !whole {
+			text = short(text)
+		}
+		if err := s.Terminal.Printf("%s", text); err != nil {
 			return err
 		}
 	}
@@ -103,4 +109,21 @@ func say(s *cli.Session, statements []outboxstore.Statement) error {
 		s.Terminal.Note("nothing to migrate")
 	}
 	return nil
+}
+
+func sql(statement outboxstore.Statement) string {
+	return strings.TrimRight(statement.SQL, "; \n") + ";"
+}
+
+// short shows what a statement is about on one line.
+func short(sql string) string {
+	const most = 120
+	line, _, cut := strings.Cut(sql, "\n")
+	if len(line) > most {
+		line, cut = line[:most], true
+	}
+	if cut {
+		line = strings.TrimRight(line, " (") + " …"
+	}
+	return line
 }

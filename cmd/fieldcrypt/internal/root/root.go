@@ -98,10 +98,15 @@ func Main(args []string) int {
 
 	dir, err := os.Getwd()
 	app := &cli.App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Dir: dir, Now: time.Now}
-	if err == nil {
-		root := New(app)
-		root.SetArgs(args)
-		err = root.ExecuteContext(ctx)
+	if err != nil {
+		return int(app.End(err))
 	}
-	return int(app.End(err))
+	return int(Run(ctx, app, args))
+}
+
+// Run runs the command that args call.
+func Run(ctx context.Context, app *cli.App, args []string) failure.Code {
+	root := New(app)
+	root.SetArgs(args)
+	return app.End(root.ExecuteContext(ctx))
 }

@@ -41,6 +41,9 @@ func (r *rotation) say(object step, format string, args ...any) error {
 
 // stage sees to it that each purpose has a staged key, but for those whose primary is young enough.
 func (r *rotation) stage(ctx context.Context, purposes []keyring.Purpose) error {
+	if r.now {
+		r.session.Terminal.Warn("--now: a process that has not loaded the new key yet cannot open what is written under it until it refreshes")
+	}
 	described, err := r.manager.Describe(ctx)
 	if err != nil {
 		return err
@@ -88,9 +91,6 @@ func (r *rotation) stage(ctx context.Context, purposes []keyring.Purpose) error 
 // wait waits until every process can have loaded the staged keys.
 func (r *rotation) wait(ctx context.Context) error {
 	if r.now {
-		if !r.dryRun {
-			r.session.Terminal.Warn("--now: a process that has not loaded the new key yet cannot open what is written under it until it refreshes")
-		}
 		return nil
 	}
 	var until time.Time

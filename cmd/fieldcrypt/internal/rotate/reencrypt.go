@@ -10,6 +10,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
@@ -62,7 +63,7 @@ func (re *reencryption) run(ctx context.Context, dryRun bool) error {
 		}
 	}
 	if failed > 0 {
-		return failure.New(failure.Refused, "the rows are as they were; see `fieldcrypt verify`", "%d rows could not be re-encrypted", failed)
+		return failure.New(failure.Refused, "the rows are as they were; see `fieldcrypt verify`", "%s could not be re-encrypted", terminal.Plural(failed, "row", "rows"))
 	}
 	return nil
 }
@@ -167,5 +168,5 @@ func (re *reencryption) sayKey(store connect.OpenOutbox, key string, rows int64,
 	if primary {
 		what = "the primary today"
 	}
-	return re.session.Terminal.Printf("would look at %s: %d rows hold %s key %s, %s", store.URL, rows, purpose, id, what)
+	return re.session.Terminal.Printf("would look at %s: %s %s key %s, %s", store.URL, terminal.Plural(rows, "row holds", "rows hold"), purpose, id, what)
 }

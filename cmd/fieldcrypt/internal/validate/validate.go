@@ -12,6 +12,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/findings"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/lines"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 	"github.com/fieldcrypt/fieldcrypt/validate"
 )
 
@@ -74,7 +75,7 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if total.Refused > 0 {
 		return failure.New(failure.Refused, "", "%d of %d lines are refused", total.Refused, total.Lines)
 	}
-	s.Terminal.Note("%d lines are valid", total.Lines)
+	s.Terminal.Note("%s valid", terminal.Plural(total.Lines, "line is", "lines are"))
 	return nil
 }
 

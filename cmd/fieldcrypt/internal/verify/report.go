@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
 )
@@ -59,7 +60,7 @@ func say(s *cli.Session, store string, r outboxstore.VerifyResult) error {
 			return err
 		}
 	}
-	return s.Terminal.Printf("%d rows, %d findings, %d warnings", r.Rows, r.Findings, r.Warnings)
+	return s.Terminal.Printf("%s, %s, %s", terminal.Plural(r.Rows, "row", "rows"), terminal.Plural(r.Findings, "finding", "findings"), terminal.Plural(r.Warnings, "warning", "warnings"))
 }
 
 func sayJSON(s *cli.Session, store string, r outboxstore.VerifyResult) error {

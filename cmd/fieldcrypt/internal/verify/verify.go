@@ -13,6 +13,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/duration"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
 	"github.com/fieldcrypt/fieldcrypt/schema"
@@ -85,9 +86,9 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	case err != nil:
 		return err
 	case total.findings > 0:
-		return failure.New(failure.Refused, "", "%d findings, %d warnings", total.findings, total.warnings)
+		return failure.New(failure.Refused, "", "%s, %s", terminal.Plural(total.findings, "finding", "findings"), terminal.Plural(total.warnings, "warning", "warnings"))
 	case total.warnings > 0 && f.strict:
-		return failure.New(failure.Refused, "`fieldcrypt rotate --re-encrypt-only` brings rows under the primary keys", "%d warnings", total.warnings)
+		return failure.New(failure.Refused, "`fieldcrypt rotate --re-encrypt-only` brings rows under the primary keys", "%s", terminal.Plural(total.warnings, "warning", "warnings"))
 	}
 	return nil
 }

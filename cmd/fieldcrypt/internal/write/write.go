@@ -165,9 +165,26 @@ func (w *writer) stopped(err error, batch []*eventline.Line) error {
 func reason(err error) error {
 	var of *outboxstore.EventError
 	if errors.As(err, &of) {
-		return of.Err
+		err = of.Err
+	}
+	var conflict *outboxstore.ConflictError
+	if errors.As(err, &conflict) {
+		return conflictError{conflict}
 	}
 	return err
+}
+
+// conflictError adds what to do about a conflict.
+type conflictError struct{ *outboxstore.ConflictError }
+
+func (e conflictError) Unwrap() error { return e.ConflictError }
+
+// Hint says what to do next.
+func (e conflictError) Hint() string {
+	if e.Conflict == outboxstore.ConflictAggregateVersion {
+		return "an aggregate's version names one event; give this one the next version, or correct the producer"
+	}
+	return "an id names one event for ever; give this one a new id, or correct the producer"
 }
 
 // end says what was committed, whatever ended the run.
@@ -188,7 +205,7 @@ func (w *writer) end(err error) error {
 	}
 	e := *failure.Explain(err)
 	if e.Message != "" {
-		e.Message += fmt.Sprintf("; %d events were committed before that", w.written)
+		e.Message += fmt.Sprintf("; %s committed before that", terminal.Plural(w.written, "event was", "events were"))
 	}
 	return &e
 }
