@@ -156,3 +156,21 @@ func (b *bench) open(t testing.TB, w Wire) string {
 	}
 	return string(o.Event.Payload)
 }
+
+func loadText(name, text string) (*schema.Registry, error) {
+	return schema.LoadFS(fstest.MapFS{name: {Data: []byte(text)}})
+}
+
+// loadTwin gives customerSchema under a second version and a second type.
+func loadTwin(t testing.TB) *schema.Registry {
+	t.Helper()
+	reg, err := schema.LoadFS(fstest.MapFS{
+		"customer.changed.v1.json":  {Data: []byte(customerSchema)},
+		"customer.changed.v2.json":  {Data: []byte(customerSchema)},
+		"customer.changed2.v1.json": {Data: []byte(customerSchema)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
