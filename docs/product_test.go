@@ -8,8 +8,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,10 +139,10 @@ func TestTheProductReadsTheExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := exampleValues(t, document, "### 4.7 Worked example")[0]
+	sealed := exampleValues(t, document, "### 4.7 Worked example")[0]
 	received, err := envelope.Parse(envelope.Wire{
-		ID: token["id"], Type: token["type"], Version: 1, AggregateID: "42",
-		Payload: []byte(`{"number": "42", "customer": {"email": "` + token["token"] + `"}, "total": 1}`),
+		ID: sealed["id"], Type: sealed["type"], Version: 1, AggregateID: "42",
+		Payload: []byte(`{"number": "42", "customer": {"email": "` + sealed["token"] + `"}, "total": 1}`),
 	}, envelope.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +151,7 @@ func TestTheProductReadsTheExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"number": "42", "customer": {"email": ` + token["value"] + `}, "total": 1}`; string(opened.Event.Payload) != want {
+	if want := `{"number": "42", "customer": {"email": ` + sealed["value"] + `}, "total": 1}`; string(opened.Event.Payload) != want {
 		t.Errorf("opened %s, want %s", opened.Event.Payload, want)
 	}
 	primary, err := ring.Primary(keyring.Index)
@@ -178,6 +182,64 @@ func TestTheProductReadsTheExamples(t *testing.T) {
 		}
 		if back, err := blindindex.ParseText(example["text"]); err != nil || !bytes.Equal(back, stored) {
 			t.Errorf("the document's text reads as %x, %v", back, err)
+		}
+	}
+}
+
+// kindsOf reads the constants of type Kind from a file of package envelope.
+func kindsOf(t *testing.T, path string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		constant, ok := n.(*ast.ValueSpec)
+		if !ok || len(constant.Values) != 1 {
+			return true
+		}
+		if named, ok := constant.Type.(*ast.Ident); ok && named.Name == "Kind" {
+			kind, err := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, kind)
+		}
+		return true
+	})
+	return kinds
+}
+
+func TestTheFormatListsEveryKindOfRefusal(t *testing.T) {
+	t.Parallel()
+	_, section, _ := strings.Cut(read(t, "docs/format.md"), "### 5.4 Refusals\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	kinds := kindsOf(t, "envelope/errors.go")
+	for _, kind := range kinds {
+		if !strings.Contains(section, "\n| `"+kind+"` | ") {
+			t.Errorf("the document does not list the kind %s", kind)
+		}
+	}
+	if rows := strings.Count(section, "\n| `"); rows != len(kinds) {
+		t.Errorf("the document lists %d kinds, the code has %d", rows, len(kinds))
+	}
+}
+
+func TestTheFormatSaysTheDefaultLimits(t *testing.T) {
+	t.Parallel()
+	document := read(t, "docs/format.md")
+	limits := envelope.Limits{}.WithDefaults()
+	for row, value := range map[string]int{
+		"| plaintext payload | 1 MiB (1,048,576 bytes) |":             limits.MaxPlaintext - 1_048_576,
+		"| payload in wire form | 8 MiB (8,388,608 bytes) |":          limits.MaxWire - 8_388_608,
+		"| depth of nesting | 200 |":                                  limits.MaxDepth - 200,
+		"| digits of a number, those of its exponent apart | 1,000 |": limits.MaxDigits - 1000,
+		"| exponent of a number | −1,000 to 1,000 |":                  limits.MaxExponent - 1000,
+		"| sealed values in an event | 10,000 |":                      limits.MaxSealed - 10_000,
+	} {
+		if !strings.Contains(document, "\n"+row+"\n") || value != 0 {
+			t.Errorf("the document's row %q is missing, or the default differs by %d", row, value)
 		}
 	}
 }
