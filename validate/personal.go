@@ -92,10 +92,10 @@ func newDictionary() *dictionary {
 	terms(d.whole, looksNationalID, `tc, kimlik, pan`)
 	terms(d.whole, looksSpecial, `sex, din, race, irk, tani`)
 
-	terms(d.inPerson, looksName, `name, first, last, middle, ad, adi, isim, ismi, display name, legal name, unvan, initials`)
+	terms(d.inPerson, looksName, `name, first, last, middle, given, family, ad, adi, isim, ismi, display name, legal name, unvan, initials`)
 	terms(d.inPerson, looksAge, `age, yas, yasi`)
 	terms(d.inPerson, looksLocation, `location, latitude, longitude, lat, lng, lon, geo, konum, konumu, enlem, boylam`)
-	terms(d.inPerson, looksImage, `photo, picture, avatar, portrait, selfie, resim, resmi, fotograf, fotografi, vesikalik`)
+	terms(d.inPerson, looksImage, `photo, picture, image, avatar, portrait, selfie, resim, resmi, fotograf, fotografi, vesikalik`)
 	terms(d.inPerson, looksPhone, `cell, landline`)
 
 	d.persons = words(`customer, user, person, people, employee, patient, contact, member, owner, author, subscriber, buyer, recipient, sender, payer, payee,
