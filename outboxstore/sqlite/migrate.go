@@ -53,16 +53,6 @@ func migrations(n names) ([]migration, error) {
 	return all, nil
 }
 
-// Plan lists the statements for an outbox in an empty database, for who wants to see them before there is one.
-func Plan(indexes []*schema.Index, opts Options) ([]outboxstore.Statement, error) {
-	w, err := NewWriter(opts)
-	if err != nil {
-		return nil, err
-	}
-	m := &migrator{names: w.names, shape: &shape{names: w.names, tables: map[string]columns{}}}
-	return m.plan(indexes)
-}
-
 // Pending implements outboxstore.Store.
 func (s *Store) Pending(ctx context.Context, indexes []*schema.Index) (statements []outboxstore.Statement, err error) {
 	snapshotErr := s.snapshot(ctx, func(q querier) { statements, err = pending(ctx, q, s.names, indexes) })

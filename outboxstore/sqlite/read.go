@@ -44,6 +44,11 @@ func newRowQuery(s *shape) rowQuery {
 	return q
 }
 
+// text is the whole statement; its last parameter is the greatest number of rows.
+func (q *rowQuery) text(where, order string) string {
+	return q.sql + " WHERE " + where + order + " LIMIT ?"
+}
+
 // defaultMaxWire is envelope's default limit of a wire form.
 const defaultMaxWire = 8 << 20
 
@@ -144,9 +149,8 @@ func (w *Writer) row(ctx context.Context, q querier, s *shape, id string) (*outb
 // page reads rows in one statement, which is one read transaction: at most limit of them, and fewer if they are large.
 func (w *Writer) page(ctx context.Context, q querier, s *shape, where string, args []any, order string, limit int) (page []*outboxstore.Row, err error) {
 	query := newRowQuery(s)
-	text := query.sql + " WHERE " + where + order + " LIMIT ?"
 	all := append([]any{w.maxPayload()}, args...)
-	rows, err := q.QueryContext(ctx, text, append(all, limit)...)
+	rows, err := q.QueryContext(ctx, query.text(where, order), append(all, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}
@@ -240,16 +244,21 @@ type pageQuery struct {
 	key string
 }
 
+// conditions are the parts of the statement of one page; the last parameter of where is the key to begin after.
+func (p *pageQuery) conditions() (where, order string) {
+	return strings.Join(append(slices.Clone(p.where), p.key+" > ?"), " AND "), " ORDER BY " + p.key
+}
+
 // pages yields rows page by page; no statement is open while a row is yielded.
 func (s *Store) pages(ctx context.Context, q querier, p pageQuery, yield func(*outboxstore.Row, error) bool) {
-	where := strings.Join(append(slices.Clone(p.where), p.key+" > ?"), " AND ")
+	where, order := p.conditions()
 	left := p.limit
 	for after := p.after; ; {
 		size := pageSize(p.pageSize)
 		if p.limit > 0 {
 			size = min(size, left)
 		}
-		page, err := s.readPage(ctx, q, where, append(slices.Clone(p.args), after), " ORDER BY "+p.key, size)
+		page, err := s.readPage(ctx, q, where, append(slices.Clone(p.args), after), order, size)
 		if err != nil {
 			yield(nil, err)
 			return

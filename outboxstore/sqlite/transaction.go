@@ -48,9 +48,23 @@ func (s *Store) immediate(ctx context.Context, f func(querier) error) (err error
 
 func beginError(err error) error {
 	if isBusy(err) {
-		return fmt.Errorf("another process holds the database's write lock: %w", err)
+		return &BusyError{Err: err}
 	}
 	return fmt.Errorf("begin: %w", err)
+}
+
+// BusyError says that another connection held the database's write lock for longer than the busy timeout, or, in a
+// transaction that had read before it wrote, that it wrote in between. Nothing was written.
+type BusyError struct{ Err error }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("another connection has the database's write lock: %v", e.Err)
+}
+func (e *BusyError) Unwrap() error { return e.Err }
+
+// Hint says what to do next.
+func (e *BusyError) Hint() string {
+	return "try again; in programs, keep transactions short, set a busy_timeout, and begin those that write as IMMEDIATE"
 }
 
 // rollback ends a transaction. A connection on which that fails (SQLite may have ended it itself) does not go back to the

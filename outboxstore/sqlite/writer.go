@@ -82,8 +82,15 @@ func eventError(position int, s envelope.Sealed, err error) error {
 // databaseError is a statement that failed: no event's fault.
 type databaseError struct{ err error }
 
-func (e *databaseError) Error() string { return e.err.Error() }
+func (e *databaseError) Error() string { return "write the outbox: " + e.err.Error() }
 func (e *databaseError) Unwrap() error { return e.err }
+
+func asDatabaseError(err error) error {
+	if isBusy(err) {
+		err = &BusyError{Err: err}
+	}
+	return &databaseError{err}
+}
 
 // call is one call of Write: the shape it has seen and the statements it has prepared.
 type call struct {
@@ -118,16 +125,16 @@ func (c *call) exec(query string, args ...any) (changed int64, err error) {
 	stmt, ok := c.statements[query]
 	if !ok {
 		if stmt, err = c.q.PrepareContext(c.statement, query); err != nil {
-			return 0, &databaseError{err}
+			return 0, asDatabaseError(err)
 		}
 		c.statements[query] = stmt
 	}
 	result, err := stmt.ExecContext(c.statement, args...)
 	if err != nil {
-		return 0, &databaseError{err}
+		return 0, asDatabaseError(err)
 	}
 	if changed, err = result.RowsAffected(); err != nil {
-		return 0, &databaseError{err}
+		return 0, asDatabaseError(err)
 	}
 	return changed, nil
 }
@@ -231,7 +238,7 @@ func (c *call) collided(s envelope.Sealed) (outboxstore.Result, error) {
 		return outboxstore.CompareStored(c.ctx, s, row)
 	}
 	if !errors.Is(err, outboxstore.ErrNoRow) {
-		return 0, &databaseError{err}
+		return 0, asDatabaseError(err)
 	}
 	var storedID string
 	err = c.q.QueryRowContext(c.statement, `SELECT id FROM `+quoted(c.w.names.table)+
@@ -241,7 +248,7 @@ func (c *call) collided(s envelope.Sealed) (outboxstore.Result, error) {
 		return 0, fmt.Errorf("not inserted, by a constraint or trigger of table %q that is not fieldcrypt's", c.w.names.table)
 	}
 	if err != nil {
-		return 0, &databaseError{err}
+		return 0, asDatabaseError(err)
 	}
 	return 0, &outboxstore.ConflictError{
 		Conflict:         outboxstore.ConflictAggregateVersion,

@@ -330,9 +330,11 @@ func (s *suite[Tx]) expectFound(v outboxstore.Verifier, want map[string]string) 
 	var log bytes.Buffer
 	var told strings.Builder
 	r, err := outboxstore.Verify(s.ctx, s.store, v, outboxstore.VerifyOptions{
-		Workers:   2,
-		Logger:    debugLogger(&log),
-		OnFinding: func(id string, f envelope.Finding) { fmt.Fprintln(&told, id, f.Kind, f.Severity, f.Place, f.Keyring, f.KeyID, f.Index, f.Detail) },
+		Workers: 2,
+		Logger:  debugLogger(&log),
+		OnFinding: func(id string, f envelope.Finding) {
+			fmt.Fprintln(&told, id, f.Kind, f.Severity, f.Place, f.Keyring, f.KeyID, f.Index, f.Detail)
+		},
 	})
 	s.must(err)
 	got := map[string]string{}
