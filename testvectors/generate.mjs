@@ -577,6 +577,11 @@ mkdirSync(directory, { recursive: true });
   event('pattern and additional properties', 'a flag on them holds for the names they apply to', {
     properties: { id: { type: 'integer' } }, patternProperties: { '^mail_': text }, additionalProperties: { type: 'integer', ...flagged },
   }, '{"mail_work":"a@example.com","id":1,"age":42}', { sealed: ['/mail_work', '/age'] });
+  event('a Turkish name', 'casefold-tr: found by whoever types it in any case', {
+    properties: { name: { ...text, 'x-blind-index': { name: 'name', normalize: ['nfkc', 'trim', 'casefold-tr'], bits: 40 } } },
+  }, '{"name":" I\u015eIL \u0130nci "}', {
+    sealed: ['/name'], indexes: { name: { keyring: 'default', steps: ['nfkc', 'trim', 'casefold-tr'], bits: 40, pointers: ['/name'] } },
+  });
   event('a long value', 'Padm\u00e9', { properties: { letter: text } }, `{"letter":"${'Dear Ada, '.repeat(150)}"}`, { sealed: ['/letter'] });
   event('the highest version', 'versions go to 2^31 - 1', { properties: { email: text } }, '{"email":"ada@example.com"}', { sealed: ['/email'] }, { version: 2 ** 31 - 1 });
   event('a short value in the aggregate id', 'up to 7 bytes meet by chance', { properties: { email: text } }, '{"email":"a@b.com"}', { sealed: ['/email'] }, { aggregate_id: 'a@b.com', headers: { traceparent: 'a@b.com' } });
