@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"pgregory.net/rapid"
+
 	"github.com/fieldcrypt/fieldcrypt/schema"
 	"github.com/fieldcrypt/fieldcrypt/validate"
 )
@@ -116,6 +118,56 @@ func TestErrorsThatAreNotAboutALineEndTheCheck(t *testing.T) {
 	count, err = events.Check(ended, "-", strings.NewReader(goodLine), func(validate.Finding) error { return nil })
 	if !errors.Is(err, context.Canceled) || count.Lines != 0 {
 		t.Errorf("a context that has ended: got %+v, %v, want its error and no line", count, err)
+	}
+}
+
+// Whatever a line holds where: no window of 6 bytes of it comes back. The schema spells none of the secrets.
+func TestNoFindingHoldsWhatAnEventHolds(t *testing.T) {
+	t.Parallel()
+	events := newEvents(t, fstest.MapFS{"a.made.v1.json": {Data: []byte(`{
+		"type": "object", "required": ["n"], "maxProperties": 5,
+		"properties": {
+			"n": {"type": "integer", "maximum": 9}, "e": {"enum": ["x"]}, "p": {"type": "string", "pattern": "^[a-z]$", "format": "date"},
+			"who": {"type": "string", "maxLength": 40, "x-gdpr-sensitive": true, "x-blind-index": true},
+			"map": {"type": "object", "propertyNames": {"maxLength": 30}, "additionalProperties": {"type": ["string", "object"]}},
+			"list": {"type": "array", "uniqueItems": true, "items": {"type": "string"}}}}`)}}, validate.EventOptions{})
+	refused := 0
+	rapid.Check(t, func(t *rapid.T) {
+		secret := rapid.StringMatching(`[QZ]{10,40}`).Draw(t, "secret")
+		quoted := `"` + secret + `"`
+		digits := strings.NewReplacer("Q", "7", "Z", "8").Replace(secret)
+		value := rapid.SampledFrom([]string{
+			quoted, digits, "-" + digits + "e-3", `{` + quoted + `:` + quoted + `}`, `[` + quoted + `,` + quoted + `]`, `"x"`, "5", "null",
+			`{` + quoted + `:1,` + quoted + `:2}`, `"` + secret + `\ud800"`, quoted + quoted, secret,
+		})
+		name := rapid.SampledFrom([]string{`"n"`, `"e"`, `"p"`, `"who"`, `"map"`, `"list"`, quoted})
+		var members []string
+		for range rapid.IntRange(0, 6).Draw(t, "members") {
+			members = append(members, name.Draw(t, "name")+":"+value.Draw(t, "value"))
+		}
+		line := fmt.Sprintf(`{"type":"a.made","aggregate_id":%s,"payload":{%s}}`,
+			rapid.SampledFrom([]string{`"1"`, quoted, value.Draw(t, "id")}).Draw(t, "aggregate"), strings.Join(members, ","))
+		var found []validate.Finding
+		if _, err := events.Check(context.Background(), "-", strings.NewReader(line), func(f validate.Finding) error {
+			found = append(found, f)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		refused += len(found)
+		for _, f := range found {
+			all := strings.Join([]string{f.Location, f.Rule, f.Message, f.Hint}, "\n")
+			for _, text := range []string{secret, digits} {
+				for i := 0; i+6 <= len(text); i++ {
+					if strings.Contains(all, text[i:i+6]) {
+						t.Fatalf("%s comes back of %s: %+v", text[i:i+6], line, f)
+					}
+				}
+			}
+		}
+	})
+	if refused == 0 {
+		t.Error("no line was refused: nothing was tested")
 	}
 }
 

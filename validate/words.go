@@ -13,10 +13,10 @@ func splitWords(name string) []string {
 	var words []string
 	var word []rune
 	end := func() {
-		if len(word) > 0 {
-			words = append(words, fold(string(word)))
-			word = nil
+		if folded := fold(string(word)); folded != "" {
+			words = append(words, folded)
 		}
+		word = nil
 	}
 	runes := []rune(norm.NFC.String(name))
 	for i, r := range runes {

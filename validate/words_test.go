@@ -60,3 +60,17 @@ func TestEverySpellingOfWordsSplitsIntoTheSameWords(t *testing.T) {
 		}
 	})
 }
+
+func TestAnyNameSplitsIntoWordsOfLettersAlone(t *testing.T) {
+	t.Parallel()
+	d := newDictionary()
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.String().Draw(t, "name")
+		for _, word := range splitWords(name) {
+			if word == "" || strings.ContainsAny(word, "_-. 0123456789") {
+				t.Fatalf("%q: word %q", name, word)
+			}
+		}
+		d.looksLike(property{name: name, parent: rapid.String().Draw(t, "parent"), siblings: []string{name}})
+	})
+}
