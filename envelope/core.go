@@ -66,7 +66,7 @@ func (c *core) walk() *walk { return c.walks.Get().(*walk) }
 const keepWalk = 64 << 10
 
 func (c *core) release(w *walk) {
-	if cap(w.nodes) > keepWalk || cap(w.scratch) > keepWalk || cap(w.sites) > keepWalk {
+	if max(cap(w.nodes), cap(w.scratch), cap(w.sites), w.Kept()) > keepWalk {
 		return
 	}
 	clear(w.scratch[:cap(w.scratch)]) // it may hold decoded plaintext

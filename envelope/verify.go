@@ -148,17 +148,21 @@ func (v *Verifier) Verify(ctx context.Context, w Wire, stored StoredIndexes) (Re
 		return Report{}, err
 	}
 	var report Report
-	r, err := Parse(w, v.core.limits)
-	if err != nil {
+	w = w.clone()
+	if err := w.normalize(); err != nil {
 		report.refused(err)
 		return report, nil
 	}
-	es, err := v.core.registry.Event(r.wire.Type, r.wire.Version)
+	if len(w.Payload) > v.core.limits.MaxWire {
+		report.refused(sizeError(LimitWire, v.core.limits.MaxWire))
+		return report, nil
+	}
+	es, err := v.core.registry.Event(w.Type, w.Version)
 	if err != nil {
 		report.add(Finding{Kind: KindSchemaUnknown, Severity: SeverityFinding, Detail: err.Error()})
 		return report, nil
 	}
-	op := v.core.newOpening(es, r.wire)
+	op := v.core.newOpening(es, w)
 	defer op.close()
 	op.walk.found = func(e *LocationError) { report.refused(e) }
 	if err := op.walk.run(); err != nil {

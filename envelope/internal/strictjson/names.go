@@ -89,3 +89,6 @@ func (s *Scanner) CloseObject(mark int) *Fault {
 func duplicate(span Span) *Fault {
 	return &Fault{Offset: span.Start - 1, Rule: RuleDuplicate, Name: span}
 }
+
+// Kept is how many names' memory the Scanner holds on to.
+func (s *Scanner) Kept() int { return cap(s.names.stack) + cap(s.names.arena) }
