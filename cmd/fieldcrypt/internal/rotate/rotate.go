@@ -51,8 +51,8 @@ A staged key that is present is continued and none is made: a killed run can be 
 any point. Of two runs at once the loser says which revision and actor won, and exits 1.
 
 With --re-encrypt stored rows are then sealed anew under the primaries, in small
-transactions, beside writers; a row that changed meanwhile is skipped, one that does not open
-is left as it is and named (exit 3).`,
+transactions, beside writers and other resealers; a row is changed only if it still is what
+was read, and one that does not open is left as it is and named (exit 3).`,
 		Example: `  fieldcrypt rotate --re-encrypt
   fieldcrypt rotate --if-older-than 90d
   fieldcrypt rotate --stage && sleep 600 && fieldcrypt rotate --promote

@@ -82,8 +82,8 @@ func (src Source) Resolve() (*Settings, error) {
 
 // env returns a variable. One that is empty counts as not set, as it does in a shell's ${VAR:-…}.
 func (src Source) env(name string) (string, bool) {
-	value, _ := src.LookupEnv(name)
-	return value, value != ""
+	value, ok := src.LookupEnv(name)
+	return value, ok && value != ""
 }
 
 func (src Source) list(flag string, flags []string, env string, file []string) ([]string, Origin) {

@@ -39,6 +39,8 @@ is one string or a list; keyring is one URL, or a map of names to URLs:
     outbox: sqlite:outbox.db
     passphrase_file: passphrase
 
+The file also holds lint.ignore: see fieldcrypt lint --help.
+
 A keyring's NAME matches [a-z][a-z0-9_-]{0,62}; without one it is "default". URLs of
 this version: file:PATH for a keyring, sqlite:PATH for an outbox, with ?table=NAME for
 a table of another name than outbox_events.

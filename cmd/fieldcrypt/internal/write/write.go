@@ -43,8 +43,9 @@ func New(app *cli.App) *cobra.Command {
 		Long: `Reads plaintext event lines, seals them, and writes them to the outbox, --batch rows a
 transaction. The same event again is a duplicate, is said to be one, and changes nothing; a
 known id with other content is refused. A refused line is no part of a batch, and the rest
-goes on (exit 3). A database error stops with exit 1 and says how many were committed;
-running the command again writes the rest.`,
+goes on (exit 3). A database error stops with exit 1 and says how many were committed. Where
+the lines have ids, running the command again writes the rest and nothing twice; a line
+without one is a new event each time.`,
 		Example: `  fieldcrypt write events.ndjson
   tail -n +1 -f events.ndjson | fieldcrypt write --batch 1
   fieldcrypt write --fail-fast --output json events.ndjson`,
