@@ -425,7 +425,7 @@ func TestReadersDeriveWhileTheKeyringRotates(t *testing.T) {
 	stop := make(chan struct{})
 	var derived atomic.Int64
 	var wg sync.WaitGroup
-	for range 4 {
+	for range 2 {
 		wg.Go(func() {
 			var state *keyring.KeyStateError
 			for {
@@ -453,7 +453,7 @@ func TestReadersDeriveWhileTheKeyringRotates(t *testing.T) {
 			}
 		})
 	}
-	for range 40 {
+	for range 25 {
 		old, err := ring.Keyring.Primary(keyring.Seal)
 		if err != nil {
 			t.Fatal(err)

@@ -431,7 +431,7 @@ func TestAnyLifeKeepsEveryKey(t *testing.T) {
 			}
 		}
 		note()
-		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"stage", "promote", "promote too early", "wait", "disable", "enable", "destroy"}), 1, 12).Draw(rt, "steps")
+		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"stage", "promote", "promote too early", "wait", "disable", "enable", "destroy"}), 1, 8).Draw(rt, "steps")
 		for _, step := range steps {
 			p := rapid.SampledFrom(keyring.Purposes()).Draw(rt, "purpose")
 			d := ring.Keyring.Describe()
