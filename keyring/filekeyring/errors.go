@@ -78,6 +78,8 @@ func (e *FileError) Hint() string {
 		return "restore the file from a backup"
 	case ErrEmptyPassphrase, ErrNoPassphrase:
 		return "set FIELDCRYPT_PASSPHRASE, or FIELDCRYPT_PASSPHRASE_FILE to a file that holds the passphrase"
+	case ErrUnreadable, ErrUnwritable:
+		return "run it as the file's owner, and see that the file and its directory are at hand"
 	case ErrNotRegular:
 		return "give the path of the keyring file itself"
 	case ErrLocked:
