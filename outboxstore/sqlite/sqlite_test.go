@@ -377,7 +377,7 @@ func TestLargePayloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const rows = 30 // of 1 MiB and more: two pages
+	const rows = 16 // of 1.2 MB in wire form: two pages
 	for range rows {
 		if _, err := store.WriteBatch(t.Context(), seal(t, s, strings.Repeat("x", 900_000))); err != nil {
 			t.Fatal(err)
