@@ -33,6 +33,7 @@ type Reader struct {
 	now   func() time.Time
 	line  int
 	parts []byte // of a line longer than the buffer
+	err   error  // the final one
 	parse parser
 }
 
@@ -69,13 +70,17 @@ func (r *Reader) Next() (*Line, error) {
 
 // text gives the next line without its end, valid until the next call.
 func (r *Reader) text() ([]byte, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
 	r.parts = r.parts[:0]
 	long := 0 // how much of a line over the limit was let go
 	for {
 		part, err := r.in.ReadSlice('\n')
 		last := err == nil || errors.Is(err, io.EOF)
 		if !last && !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, fmt.Errorf("%s:%d: %w", r.name, r.line+1, err)
+			r.err = fmt.Errorf("%s:%d: %w", r.name, r.line+1, err)
+			return nil, r.err
 		}
 		if last && len(part)+len(r.parts)+long == 0 {
 			return nil, io.EOF
