@@ -17,6 +17,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -443,5 +444,61 @@ func TestTheVocabularyListsEveryRuleAndNoOther(t *testing.T) {
 	}
 	if len(rules) < 30 {
 		t.Errorf("read only %d rules", len(rules))
+	}
+}
+
+// holdsGo says whether a folder is part of the program, and not something that a build or a reader has made here.
+func holdsGo(t *testing.T, folder string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".go") {
+			found = true
+			return fs.SkipAll
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// The map shows rooms that are there, and every folder with Go code.
+func TestTheArchitectureMapsTheFolders(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(read(t, "docs/architecture.md"), "## The rooms\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	room := regexp.MustCompile("(?m)^\\| `([^`]+)/` \\|")
+	mapped := map[string]bool{}
+	for _, match := range room.FindAllStringSubmatch(table, -1) {
+		mapped[match[1]] = true
+		if info, err := os.Stat(filepath.Join(root, match[1])); err != nil || !info.IsDir() {
+			t.Errorf("the map shows %s/, which is not there", match[1])
+		}
+		top, _, _ := strings.Cut(match[1], "/")
+		mapped[top] = true
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && !mapped[entry.Name()] && holdsGo(t, filepath.Join(root, entry.Name())) {
+			t.Errorf("the map does not show %s/", entry.Name())
+		}
+	}
+	packages, err := filepath.Glob(filepath.Join(root, "*", "*", "doc.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range packages {
+		folder, err := filepath.Rel(root, filepath.Dir(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if folder = filepath.ToSlash(folder); !strings.HasPrefix(folder, "internal/") && !mapped[folder] {
+			t.Errorf("the map does not show %s/", folder)
+		}
 	}
 }
