@@ -13,25 +13,21 @@ import (
 // ErrNoTerminal says that there is nobody to ask.
 var ErrNoTerminal = errors.New("there is no terminal to ask on")
 
-// Secret asks for a line without showing it. It asks on the terminal even where standard input is something else, as long as standard error is a terminal:
-// else nobody would see the question.
+// Secret asks for a line without showing it. It asks on the terminal that controls the process, whatever the standard streams are; where the system has no such
+// thing, on standard input if that is a terminal.
 func Secret(ctx context.Context, stdin io.Reader, stderr io.Writer, question string) ([]byte, error) {
-	if !IsTerminal(stderr) {
-		return nil, ErrNoTerminal
+	tty, questions, err := openTerminal(stdin, stderr)
+	if err != nil {
+		return nil, err
 	}
-	tty, ok := stdin.(*os.File)
-	if !ok || !IsTerminal(tty) {
-		var err error
-		if tty, err = os.OpenFile("/dev/tty", os.O_RDWR, 0); err != nil {
-			return nil, ErrNoTerminal
-		}
+	if tty != stdin {
 		defer tty.Close()
 	}
 	state, err := term.GetState(int(tty.Fd()))
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprint(stderr, question)
+	fmt.Fprint(questions, question)
 	type answer struct {
 		line []byte
 		err  error
@@ -43,12 +39,22 @@ func Secret(ctx context.Context, stdin io.Reader, stderr io.Writer, question str
 	}()
 	select {
 	case a := <-answered:
-		fmt.Fprintln(stderr)
+		fmt.Fprintln(questions)
 		return a.line, a.err
 	case <-ctx.Done():
 		// The read still waits; without this the terminal would stay silent after the program has ended.
 		_ = term.Restore(int(tty.Fd()), state)
-		fmt.Fprintln(stderr)
+		fmt.Fprintln(questions)
 		return nil, ctx.Err()
 	}
+}
+
+func openTerminal(stdin io.Reader, stderr io.Writer) (tty *os.File, questions io.Writer, err error) {
+	if tty, err = os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+		return tty, tty, nil
+	}
+	if tty, ok := stdin.(*os.File); ok && IsTerminal(tty) {
+		return tty, stderr, nil
+	}
+	return nil, nil, ErrNoTerminal
 }
