@@ -5,8 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
 	"strings"
 
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
@@ -23,34 +21,8 @@ var migrationFiles embed.FS
 // versionTable says which migrations each outbox of the database has.
 const versionTable = "fieldcrypt_migrations"
 
-type migration struct {
-	version    int
-	statements []string
-}
-
-func migrations(n names) ([]migration, error) {
-	files, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
-	if err != nil {
-		return nil, err
-	}
-	var all []migration
-	for _, file := range files {
-		number, _, _ := strings.Cut(strings.TrimPrefix(file, "migrations/"), "_")
-		version, err := strconv.Atoi(number)
-		if err != nil || version != len(all)+1 {
-			return nil, fmt.Errorf("embedded migration %s is out of order", file)
-		}
-		text, err := migrationFiles.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		m := migration{version: version}
-		for _, statement := range strings.Split(string(text), "\n\n") {
-			m.statements = append(m.statements, strings.TrimSpace(strings.ReplaceAll(statement, "{{table}}", n.table)))
-		}
-		all = append(all, m)
-	}
-	return all, nil
+func migrations(n names) ([]outboxstore.Migration, error) {
+	return outboxstore.Migrations(migrationFiles, "migrations/*.sql", strings.NewReplacer("{{table}}", n.table))
 }
 
 // Pending implements outboxstore.Store.
@@ -186,10 +158,10 @@ func (m *migrator) planTables() error {
 		return err
 	}
 	for _, migration := range all[m.version:] {
-		for _, statement := range migration.statements {
+		for _, statement := range migration.Statements {
 			m.add(statement)
 		}
-		m.add(fmt.Sprintf(`INSERT INTO %s (outbox, version) VALUES ('%s', %d)`, quoted(versionTable), m.names.table, migration.version))
+		m.add(fmt.Sprintf(`INSERT INTO %s (outbox, version) VALUES ('%s', %d)`, quoted(versionTable), m.names.table, migration.Version))
 	}
 	return nil
 }

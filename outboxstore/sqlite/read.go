@@ -91,14 +91,14 @@ func (q *rowQuery) scan(rows *sql.Rows, limits envelope.Limits) (*outboxstore.Ro
 	if !payload.Valid {
 		damage(&s, "payload", "longer than the limit of a wire form")
 	}
-	if s.OccurredAt, err = parseTime(occurred); err != nil {
+	if s.OccurredAt, err = outboxstore.ParseTime(occurred); err != nil {
 		damage(&s, "occurred_at", err.Error())
 	}
-	if s.CreatedAt, err = parseTime(created); err != nil {
+	if s.CreatedAt, err = outboxstore.ParseTime(created); err != nil {
 		damage(&s, "created_at", err.Error())
 	}
 	if published.Valid {
-		if s.PublishedAt, err = parseTime(published.String); err != nil {
+		if s.PublishedAt, err = outboxstore.ParseTime(published.String); err != nil {
 			damage(&s, "published_at", err.Error())
 		}
 	}
@@ -219,7 +219,7 @@ func (s *Store) snapshot(ctx context.Context, f func(querier)) error {
 func (s *Store) scan(ctx context.Context, q querier, opts outboxstore.ScanOptions, yield func(*outboxstore.Row, error) bool) {
 	where, args := []string{}, []any{}
 	if !opts.Since.IsZero() {
-		since, err := formatTime(opts.Since)
+		since, err := outboxstore.FormatTime(opts.Since)
 		if err != nil {
 			yield(nil, fmt.Errorf("since: %w", err))
 			return

@@ -163,7 +163,7 @@ func (c *call) writeOne(s envelope.Sealed) (outboxstore.Result, error) {
 // insert adds the row unless its id or its aggregate's version is there.
 func (c *call) insert(s envelope.Sealed) (bool, error) {
 	w := s.Wire()
-	occurredAt, err := formatTime(w.OccurredAt)
+	occurredAt, err := outboxstore.FormatTime(w.OccurredAt)
 	if err != nil {
 		return false, err
 	}

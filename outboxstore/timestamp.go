@@ -1,4 +1,4 @@
-package sqlite
+package outboxstore
 
 import (
 	"errors"
@@ -11,7 +11,8 @@ const timeLayout = "2006-01-02T15:04:05.000000Z"
 
 var errYear = errors.New("its time is outside the years 1 to 9999")
 
-func formatTime(t time.Time) (string, error) {
+// FormatTime writes a time as dialects store or send it.
+func FormatTime(t time.Time) (string, error) {
 	t = t.UTC()
 	if t.Year() < 1 || t.Year() > 9999 {
 		return "", errYear
@@ -19,8 +20,8 @@ func formatTime(t time.Time) (string, error) {
 	return t.Format(timeLayout), nil
 }
 
-// parseTime reads what formatTime or the database's clock wrote. Its error names no value.
-func parseTime(text string) (time.Time, error) {
+// ParseTime reads what FormatTime or the database's clock wrote. Its error names no value.
+func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(timeLayout, text)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("not a time of the form %s", timeLayout)
