@@ -246,7 +246,7 @@ func documents(t *testing.T) []string {
 
 // anchors gives the fragment of each heading, as GitHub makes them.
 func anchors(document string) map[string]bool {
-	drop := regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	drop := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	found := map[string]bool{}
 	for line := range strings.Lines(document) {
 		if heading := strings.TrimLeft(line, "#"); heading != line && strings.HasPrefix(heading, " ") {
