@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 
 	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
@@ -196,29 +195,4 @@ func load(ctx context.Context, name string, store Store, kek KEK) (d *document, 
 		return nil, nil, "", err
 	}
 	return d, sec, version, nil
-}
-
-// SealError: the KEK did not seal a keyset. Nothing was written.
-type SealError struct {
-	Keyring string
-	KEK     string
-	Err     error
-}
-
-func (e *SealError) Error() string {
-	return fmt.Sprintf("keyring %s: the keysets cannot be sealed: %v", e.Keyring, e.Err)
-}
-
-// Unwrap returns the KEK's own error.
-func (e *SealError) Unwrap() error { return e.Err }
-
-// Hint passes the KEK's hint on.
-func (e *SealError) Hint() string {
-	if h, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](e.Err); ok {
-		return h.Hint()
-	}
-	return ""
 }

@@ -143,11 +143,38 @@ func (e *UnsealError) Unwrap() error { return e.Err }
 
 // Hint passes the KEK's hint on, or says what else it can be.
 func (e *UnsealError) Hint() string {
-	var h interface{ Hint() string }
-	if errors.As(e.Err, &h) && !e.Partly {
-		return h.Hint()
+	if hint := hintOf(e.Err); hint != "" && !e.Partly {
+		return hint
 	}
 	return "the document was damaged or changed; restore it from a backup"
+}
+
+// SealError: the KEK did not seal a keyset. Nothing was written.
+type SealError struct {
+	Keyring string
+	KEK     string
+	Err     error
+}
+
+func (e *SealError) Error() string {
+	return fmt.Sprintf("keyring %s: the keysets cannot be sealed: %v", e.Keyring, e.Err)
+}
+
+// Unwrap returns the KEK's own error.
+func (e *SealError) Unwrap() error { return e.Err }
+
+// Hint passes the KEK's hint on.
+func (e *SealError) Hint() string {
+	return hintOf(e.Err)
+}
+
+// hintOf returns the hint of an error from below, "" if it has none.
+func hintOf(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
 }
 
 // RollbackError: the store holds an older document than this process has seen,

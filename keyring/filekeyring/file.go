@@ -100,6 +100,9 @@ func (f *File) Save(ctx context.Context, document []byte, version string) error 
 	if err != nil {
 		return err
 	}
+	if kek := sealedUnder(document); kek != "" && kek != f.current().uri() {
+		return f.fail(keyring.ErrChanged, nil)
+	}
 	raw, err := formatFile(f.current(), document)
 	if err != nil {
 		return f.fail(ErrUnwritable, err)

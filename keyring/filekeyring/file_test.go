@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -717,6 +718,84 @@ func TestAFileWhoseSaltChangedUnderAWriterIsNotOverwritten(t *testing.T) {
 	}
 	if !bytes.Equal(read(t, path), replaced) {
 		t.Fatal("the file was overwritten")
+	}
+}
+
+// Each creator has a salt of its own, so the losers must not spoil the file.
+func TestOfManyCreatorsOneWins(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "default.keyring")
+	shared := newFile(t, path, passphrase)
+	const creators = 12
+	results := make(chan error, creators)
+	var wg sync.WaitGroup
+	for i := range creators {
+		f := shared
+		if i%2 == 0 {
+			f = newFile(t, path, passphrase)
+		}
+		m := newManager(t, f)
+		wg.Go(func() {
+			_, err := m.Create(ctx, keyring.CreateOptions{})
+			results <- err
+		})
+	}
+	wg.Wait()
+	close(results)
+	won := 0
+	for err := range results {
+		switch {
+		case err == nil:
+			won++
+		case !errors.Is(err, keyring.ErrExists):
+			t.Errorf("got %v, want ErrExists", err)
+		}
+	}
+	if won != 1 {
+		t.Fatalf("%d creators won", won)
+	}
+	for _, f := range []*filekeyring.File{shared, newFile(t, path, passphrase)} {
+		if ring, err := open(t, f); err != nil || ring.Revision() != 1 {
+			t.Fatalf("got %v, %v", ring, err)
+		}
+	}
+}
+
+func TestARefreshDerivesAnewWhenTheSaltChanged(t *testing.T) {
+	t.Parallel()
+	path, other := created(t), created(t)
+	asked := 0
+	f, err := filekeyring.New(path, filekeyring.Options{Argon2id: cheap, Passphrase: func(context.Context) ([]byte, error) {
+		asked++
+		return []byte(passphrase), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := open(t, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, read(t, other))
+	// It opens under the new salt; what is refused is that revision 1 changed.
+	var back *keyring.RollbackError
+	if err := ring.Refresh(ctx); !errors.As(err, &back) || asked != 2 {
+		t.Fatalf("got %v after asking %d times, want a *RollbackError after 2", err, asked)
+	}
+}
+
+func TestADocumentThatWasSealedUnderAnotherSaltIsNotStored(t *testing.T) {
+	t.Parallel()
+	document, _, err := newFile(t, created(t), passphrase).Load(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "k")
+	if err := newFile(t, path, passphrase).Save(ctx, document, ""); !errors.Is(err, keyring.ErrChanged) {
+		t.Fatalf("got %v, want ErrChanged", err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("a file was made: %v", err)
 	}
 }
 

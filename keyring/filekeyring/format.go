@@ -3,6 +3,7 @@ package filekeyring
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 
 	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
@@ -90,4 +91,15 @@ func parseFile(raw []byte) (header, []byte, error) {
 		return fail("/document", "document is missing")
 	}
 	return h, []byte(part.Document), nil
+}
+
+// sealedUnder returns the key-encryption key that a document names, "" if it
+// names none: stored beside another one's salt it would never open.
+func sealedUnder(document []byte) string {
+	var outer struct{ Clear string }
+	var part struct{ KEK string }
+	if json.Unmarshal(document, &outer) != nil || json.Unmarshal([]byte(outer.Clear), &part) != nil {
+		return ""
+	}
+	return part.KEK
 }
