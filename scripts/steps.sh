@@ -6,7 +6,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 STEP=""
 STEP_BEGAN=0
-trap 'rc=$?; [ "$rc" = 0 ] || [ -z "$STEP" ] || printf "== %s: FAILED (exit %d) after %d s\n" "$STEP" "$rc" $((SECONDS - STEP_BEGAN)) >&2' EXIT
+AT_EXIT=:
+trap 'rc=$?; [ "$rc" = 0 ] || [ -z "$STEP" ] || printf "== %s: FAILED (exit %d) after %d s\n" "$STEP" "$rc" $((SECONDS - STEP_BEGAN)) >&2; $AT_EXIT || true' EXIT
+
+# at_exit COMMAND: what is run when the script ends, in whatever way; its own exit code does not count.
+at_exit() { AT_EXIT=$1; }
 
 # step NAME COMMAND…: runs COMMAND and prints how long it took. Not `COMMAND || …`: that would switch off `set -e` inside functions.
 step() {
@@ -64,17 +68,27 @@ compiles() {
   command -v gcc >/dev/null 2>&1 && printf '#include <stdlib.h>\nint main(void) { return 0; }\n' | gcc -x c -o /dev/null - 2>/dev/null
 }
 
+# has_postgres: whether the server is installed; Debian keeps it out of PATH.
+has_postgres() {
+  command -v initdb >/dev/null 2>&1 || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
+}
+
 # need_test_tools: what `make test` needs besides Go. Node.js checks the test vectors; npm is not needed.
 need_test_tools() {
   local packages
   packages=$(missing_packages make=make git=git node=nodejs)
   compiles || packages="$packages gcc libc6-dev"
+  has_postgres || packages="$packages postgresql"
   [ -e /etc/ssl/certs/ca-certificates.crt ] || [ ! -e /etc/debian_version ] || packages="$packages ca-certificates"
   # shellcheck disable=SC2086 # a list
   install $packages
 }
 
-# nested_modules: the directories of this repository's other modules, one a line.
+# build_vaultserver: the real Vault server that tests use, into .cache/bin, unless it is there. Minutes the first time; without -race.
+build_vaultserver() { go run ./internal/testenv/testservers build; }
+
+# nested_modules: the directories of this repository's other modules, one a line; build_vaultserver is for the Vault server, which has hundreds of
+# dependencies and is tested through what uses it.
 nested_modules() {
-  find . -mindepth 2 -name go.mod -not -path './.cache/*' -not -path '*/testdata/*' -exec dirname {} \; | sort
+  find . -mindepth 2 -name go.mod -not -path './.cache/*' -not -path '*/testdata/*' -not -path './internal/testenv/vaultserver/*' -exec dirname {} \; | sort
 }
