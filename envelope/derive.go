@@ -53,8 +53,9 @@ type eventKey struct {
 	id   keyring.KeyID
 	text string // the id as it stands in a token
 	aead cipher.AEAD
-	key  *keyring.Key
 	err  error
+	// primary says that this event's new tokens of the keyring are under this key.
+	primary bool
 }
 
 func newEventKeys(rings *keyring.Set, typ string, version int, id string) *eventKeys {
@@ -80,8 +81,13 @@ func (k *eventKeys) byID(ctx context.Context, ring *keyring.Keyring, name string
 	return k.add(name, id, key, err)
 }
 
-// primary gives the AEAD that writes under a keyring.
+// primary gives the AEAD that writes under a keyring: the same one for the whole event, should a refresh bring another primary in its midst.
 func (k *eventKeys) primary(name string) *eventKey {
+	for i := range k.known {
+		if k.known[i].primary && k.known[i].ring == name {
+			return &k.known[i]
+		}
+	}
 	ring, ok := ringOf(k.rings, name)
 	if !ok {
 		return &eventKey{ring: name, err: fmt.Errorf("keyring %s is not configured", name)}
@@ -92,14 +98,17 @@ func (k *eventKeys) primary(name string) *eventKey {
 	}
 	for i := range k.known {
 		if k.known[i].id == key.ID() && k.known[i].ring == name && k.known[i].err == nil {
+			k.known[i].primary = true
 			return &k.known[i]
 		}
 	}
-	return k.add(name, key.ID(), key, nil)
+	e := k.add(name, key.ID(), key, nil)
+	e.primary = true
+	return e
 }
 
 func (k *eventKeys) add(name string, id keyring.KeyID, key *keyring.Key, err error) *eventKey {
-	e := eventKey{ring: name, id: id, text: id.String(), key: key, err: err}
+	e := eventKey{ring: name, id: id, text: id.String(), err: err}
 	if err == nil {
 		e.aead, e.err = eventAEAD(key, k.info)
 	}

@@ -199,8 +199,9 @@ func (e *OpenError) Hint() string {
 type KeyError struct {
 	Place
 	Keyring string
-	KeyID   string
-	Err     error
+	// KeyID is "" where it is the keyring's primary key that is missing.
+	KeyID string
+	Err   error
 }
 
 func (e *KeyError) Error() string { return e.Place.String() + ": " + e.what() }

@@ -41,7 +41,7 @@ func (r *Resealer) Reseal(ctx context.Context, e Received, storedIndexes map[str
 	for i, site := range op.walk.sites {
 		primary := op.keys.primary(site.state.Keyring())
 		if primary.err != nil {
-			return Sealed{}, false, &KeyError{op.place(&site), site.state.Keyring(), site.token.kid.String(), primary.err}
+			return Sealed{}, false, &KeyError{op.place(&site), primary.ring, primary.text, primary.err}
 		}
 		if site.token.kid != primary.id {
 			stale = append(stale, sealText{site: site, text: op.texts[i]})

@@ -3,7 +3,6 @@ package envelope
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
 
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/schema"
@@ -119,7 +118,7 @@ func (c *core) splice(ctx context.Context, w *walk, keys *eventKeys, texts []sea
 		t := &texts[i]
 		t.key = keys.primary(t.site.state.Keyring())
 		if t.key.err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", w.placeOf(t.site.path, t.site.start), t.key.err)
+			return nil, nil, &KeyError{w.placeOf(t.site.path, t.site.start), t.key.ring, t.key.text, t.key.err}
 		}
 		if id := keyIDText(keyring.Seal, t.key.id); len(used) == 0 || used[len(used)-1] != id {
 			used = append(used, id)

@@ -1,8 +1,6 @@
 package envelope
 
 import (
-	"strconv"
-
 	"github.com/fieldcrypt/fieldcrypt/envelope/internal/strictjson"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
@@ -31,31 +29,21 @@ type walk struct {
 	base int
 	// outside watches for flagged values in clear places; nil: nobody does.
 	outside *outside
-	// found takes what is wrong at a location, and the walk goes on. Nil: the first one ends the walk.
+	// found takes what is wrong at a location, and the walk goes on, up to maxFound times. Nil: the first one ends the walk.
 	found func(*LocationError)
+	count int // of what was found
 
 	depth   int
 	path    []frame
 	nodes   []node
+	masked  []maskedNode // by node, as far as asked for
 	sites   []site
 	hits    []hit
 	scratch []byte
 }
 
-// frame is one step of the path to the value at hand.
-type frame struct {
-	name  strictjson.Span // of the member's name
-	index int             // of the item; -1: a member
-	node  int32           // of this frame in nodes, once a site needed it; else noNode
-}
-
-// node is a frame that outlives the walk's way past it. Sites share the nodes of their common path, so that a long name above many sites is kept once.
-type node struct {
-	parent int32
-	frame  frame
-}
-
-const noNode int32 = -1
+// maxFound is how many faults of one event are listed: a hostile one may have millions.
+const maxFound = 1000
 
 // site is a value that a token stands for, or the token.
 type site struct {
@@ -77,10 +65,12 @@ type hit struct {
 func (w *walk) reset(buf []byte, m mode, root *schema.State, base int, limits Limits) {
 	w.Scanner.Reset(buf, limits.numbers())
 	w.mode, w.root, w.base, w.limits = m, root, base, limits
-	w.outside, w.found = nil, nil
+	w.outside, w.found, w.count = nil, nil, 0
 	w.depth = base
 	w.path = w.path[:0]
 	w.nodes = w.nodes[:0]
+	clear(w.masked)
+	w.masked = w.masked[:0]
 	clear(w.sites)
 	w.sites = w.sites[:0]
 	clear(w.hits)
@@ -409,99 +399,6 @@ func (w *walk) array(st *schema.State, within bool) error {
 	return nil
 }
 
-// keepPath makes nodes of the frames at hand, and gives the last one's.
-func (w *walk) keepPath() int32 {
-	at := len(w.path)
-	for at > 0 && w.path[at-1].node == noNode {
-		at--
-	}
-	parent := noNode
-	if at > 0 {
-		parent = w.path[at-1].node
-	}
-	for ; at < len(w.path); at++ {
-		f := &w.path[at]
-		w.nodes = append(w.nodes, node{parent, *f})
-		f.node = int32(len(w.nodes) - 1)
-		parent = f.node
-	}
-	return parent
-}
-
-// appendPointer appends the exact RFC 6901 pointer of a kept path.
-func (w *walk) appendPointer(dst []byte, path int32) []byte {
-	if path == noNode {
-		return dst
-	}
-	n := &w.nodes[path]
-	dst = w.appendPointer(dst, n.parent)
-	dst = append(dst, '/')
-	if n.frame.index >= 0 {
-		return strconv.AppendInt(dst, int64(n.frame.index), 10)
-	}
-	if !n.frame.name.Escaped {
-		return appendPointerName(dst, w.Buf[n.frame.name.Start:n.frame.name.End])
-	}
-	w.scratch = w.Text(n.frame.name, w.scratch[:0])
-	return appendPointerName(dst, w.scratch)
-}
-
-func appendPointerName(dst, name []byte) []byte {
-	for _, c := range name {
-		switch c {
-		case '~':
-			dst = append(dst, "~0"...)
-		case '/':
-			dst = append(dst, "~1"...)
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst
-}
-
-// mask gives a path's pointer with the names that the schema spells out, and "*" for all others.
-func (w *walk) mask(frames []frame) string {
-	var pointer []byte
-	st := w.root
-	for _, f := range frames {
-		pointer = append(pointer, '/')
-		if f.index >= 0 {
-			pointer = strconv.AppendInt(pointer, int64(f.index), 10)
-			if st != nil {
-				st = st.Item(f.index)
-			}
-			continue
-		}
-		exact := false
-		name := w.Text(f.name, nil)
-		if st != nil {
-			st, exact = st.Member(name)
-		}
-		if exact {
-			pointer = appendPointerName(pointer, name)
-		} else {
-			pointer = append(pointer, '*')
-		}
-	}
-	return string(pointer)
-}
-
-// placeOf is the place of a kept path.
-func (w *walk) placeOf(path int32, offset int) Place {
-	var frames []frame
-	for ; path != noNode; path = w.nodes[path].parent {
-		frames = append(frames, w.nodes[path].frame)
-	}
-	for i, j := 0, len(frames)-1; i < j; i, j = i+1, j-1 {
-		frames[i], frames[j] = frames[j], frames[i]
-	}
-	return Place{w.mask(frames), offset}
-}
-
-// placeAt is the place of the path at hand.
-func (w *walk) placeAt(offset int) Place { return Place{w.mask(w.path), offset} }
-
 // fault turns a scanner's fault into an error: the text cannot be followed any further.
 func (w *walk) fault(f *strictjson.Fault) error {
 	if f.Limit != "" {
@@ -517,7 +414,7 @@ func (w *walk) limit(name string, limit, offset int) error {
 // refuse reports what is wrong at the location at hand: nil says that the walk goes on.
 func (w *walk) refuse(err *LocationError, offset int) error {
 	err.Place = w.placeAt(offset)
-	if w.found == nil {
+	if w.count++; w.found == nil || w.count > maxFound {
 		return err
 	}
 	w.found(err)
