@@ -197,7 +197,7 @@ func damages[Tx any]() map[string]damage[Tx] {
 			kinds{"malformed finding", "invalid finding"}, kinds{"malformed finding"},
 		},
 		"malformed JSON": {
-			edit(`^\{`, `{"`+secret+`": `),
+			edit(`\}\}$`, `}`),
 			kinds{"malformed finding"}, kinds{"malformed finding"},
 		},
 		"undeclared": {
