@@ -37,17 +37,25 @@ func TestALongNameAboveManyTokensIsMaskedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := strings.Repeat("ab", 50_000)
-	start := time.Now()
 	sealed, err := sealer.Seal(context.Background(), event("open.map", `{"`+name+`":[`+strings.Repeat("1,", 4_999)+`1]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+	es, err := reg.Event("open.map", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	es.Plan().Root().Member([]byte(name))
+	once := time.Since(start)
+	start = time.Now()
 	o, err := nobody.Open(context.Background(), received(t, sealed.Wire()), OpenOptions{})
 	if err != nil || len(o.StillSealed) != 5000 || o.StillSealed[4999].Location != "/*/4999" {
 		t.Fatalf("%d, %v", len(o.StillSealed), err)
 	}
-	if took := time.Since(start); took > 20*time.Second {
-		t.Errorf("took %v", took)
+	// Two matches of the patterns are needed, for the walk and for the mask; one for each token would be 5,000.
+	if took := time.Since(start); took > 1000*once {
+		t.Errorf("took %v, one match of the patterns takes %v", took, once)
 	}
 }
 

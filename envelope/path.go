@@ -63,19 +63,20 @@ func (w *walk) appendPointer(dst []byte, path int32) []byte {
 }
 
 func appendPointerName(dst, name []byte) []byte {
-	for {
-		i := bytes.IndexAny(name, "~/")
-		if i < 0 {
-			return append(dst, name...)
-		}
-		dst = append(dst, name[:i]...)
-		if name[i] == '~' {
-			dst = append(dst, "~0"...)
-		} else {
-			dst = append(dst, "~1"...)
-		}
-		name = name[i+1:]
+	if bytes.IndexByte(name, '~') < 0 && bytes.IndexByte(name, '/') < 0 {
+		return append(dst, name...)
 	}
+	for _, c := range name {
+		switch c {
+		case '~':
+			dst = append(dst, "~0"...)
+		case '/':
+			dst = append(dst, "~1"...)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
 }
 
 // maskedNode is what may be printed of a node, and the state there.

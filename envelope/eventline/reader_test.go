@@ -162,7 +162,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestALongLineIsNotHeldInMemory(t *testing.T) {
 	t.Parallel()
-	r := NewReader(&endless{1 << 30}, Plaintext, ReaderOptions{Limits: envelope.Limits{MaxPlaintext: 1000}})
+	r := NewReader(&endless{1 << 24}, Plaintext, ReaderOptions{Limits: envelope.Limits{MaxPlaintext: 1000}})
 	if got := all(t, r); len(got) != 1 {
 		t.Fatalf("%q", got)
 	}
