@@ -128,7 +128,16 @@ func (e *LimitError) what() string {
 
 // Hint says what to do next.
 func (e *LimitError) Hint() string {
-	return "make the payload smaller, or raise the limit in Limits for every producer and consumer alike"
+	const raise = ", or raise the limit in Limits for every producer and consumer alike"
+	switch e.Limit {
+	case LimitDepth:
+		return "nest less deeply" + raise
+	case LimitDigits, LimitExponent:
+		return "send the number as a string" + raise
+	case LimitSealed:
+		return "split the event, or flag the array or object around the values" + raise
+	}
+	return "keep large data elsewhere and put a reference into the event" + raise
 }
 
 // Kind names what is wrong at a location. The kinds of a Finding are of the same type.

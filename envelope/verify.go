@@ -51,6 +51,24 @@ type Finding struct {
 	Detail string
 }
 
+// String says all that the finding holds.
+func (f Finding) String() string {
+	s := fmt.Sprintf("%s: %s: %s", f.Severity, f.Kind, f.Place)
+	if f.Index != "" {
+		s += ", index " + f.Index
+	}
+	if f.Keyring != "" {
+		s += ", keyring " + f.Keyring
+	}
+	if f.KeyID != "" {
+		s += ", key " + f.KeyID
+	}
+	if f.Detail != "" {
+		s += ": " + f.Detail
+	}
+	return s
+}
+
 // NotChecked is something that a Verifier could not look at.
 type NotChecked struct {
 	Kind Kind
