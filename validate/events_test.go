@@ -42,18 +42,30 @@ func check(t *testing.T, events *validate.Events, lines string) ([]validate.Find
 	return found, count
 }
 
-// Each archive holds schemas, events.ndjson, and in want what is reported, and at its end how many lines were read and refused. A text
-// with SECRET in it is a value, or a name that the schema does not spell, and must not come back.
+// Each archive holds schemas, events.ndjson, and in want the place, the location and the rule of what is reported, and at its end how many
+// lines were read and refused. A text with SECRET in it is a value, or a name that the schema does not spell, and must not come back.
 func TestEventsAreRefusedWhereTheyAreWrong(t *testing.T) {
 	t.Parallel()
 	archives(t, "events", func(t *testing.T, a archive) {
 		found, count := check(t, newEvents(t, a.schemas, validate.EventOptions{}), a.files["events.ndjson"])
-		got := text(t, found) + fmt.Sprintf("%d lines, %d refused\n", count.Lines, count.Refused)
+		var b strings.Builder
+		for _, f := range found {
+			fmt.Fprintf(&b, "%s:%d:%d: ", f.File, f.Line, f.Column)
+			if f.Location != "" {
+				b.WriteString(f.Location + " ")
+			}
+			fmt.Fprintf(&b, "[%s]\n", f.Rule)
+			if f.Message == "" || f.Hint == "" || f.Severity != validate.Error {
+				t.Errorf("got %+v, want an error with a message and a hint", f)
+			}
+		}
+		fmt.Fprintf(&b, "%d lines, %d refused\n", count.Lines, count.Refused)
+		got := b.String()
 		if want := a.files["want"]; got != want {
 			t.Errorf("got:\n%s\nwant:\n%s", got, want)
 		}
-		if !strings.Contains(a.files["events.ndjson"], "SECRET") || strings.Contains(got, "SECRET") {
-			t.Errorf("the events must hold a secret, and the findings none:\n%s", got)
+		if !strings.Contains(a.files["events.ndjson"], "SECRET") || strings.Contains(text(t, found), "SECRET") {
+			t.Errorf("the events must hold a secret, and the findings none:\n%s", text(t, found))
 		}
 	})
 }
