@@ -18,7 +18,7 @@ type Location struct {
 	Sources    []string // FILE:LINE:COL of the words that say so
 }
 
-// Field is a member that a schema declares by name, at one place of the payload.
+// Field is a member that a schema declares by name. One that stands inside a sealed location and, elsewhere, outside any gives two.
 type Field struct {
 	Name     string // the member's name
 	Pointer  string // JSON pointer of the first place in a payload, with * for items and open names
@@ -34,7 +34,7 @@ type Field struct {
 // describe writes the plan's map and its fields.
 func (p *Plan) describe(steps map[*State][]transition) {
 	first := map[*State]string{}
-	seen := map[*node]bool{}
+	seen := map[seenField]bool{}
 	var walk func(s *State, pointer string)
 	walk = func(s *State, pointer string) {
 		before, again := first[s]
@@ -90,16 +90,23 @@ func (p *Plan) location(s *State, pointer string) (Location, bool) {
 	return l, true
 }
 
-// addField notes each schema that spells a member's name, once.
-func (p *Plan) addField(s *State, t transition, pointer string, seen map[*node]bool) {
+// seenField keeps one definition that is used inside a sealed location and outside any apart.
+type seenField struct {
+	node   *node
+	sealed bool
+}
+
+// addField notes each schema that spells a member's name, once inside sealed locations and once outside.
+func (p *Plan) addField(s *State, t transition, pointer string, seen map[seenField]bool) {
 	for _, e := range s.elems {
 		n := e.node.properties[t.name]
-		if n == nil || seen[n] {
+		sealed := t.to.sealed || t.to.outer != ""
+		if n == nil || seen[seenField{n, sealed}] {
 			continue
 		}
-		seen[n] = true
+		seen[seenField{n, sealed}] = true
 		line, col := n.d.position(n.raw.start)
-		f := Field{Name: t.name, Pointer: pointer, File: n.d.file, Line: line, Column: col, Location: n.pointer, Sealed: t.to.sealed || t.to.outer != ""}
+		f := Field{Name: t.name, Pointer: pointer, File: n.d.file, Line: line, Column: col, Location: n.pointer, Sealed: sealed}
 		if v := n.raw.member("type"); v != nil {
 			f.Type = v.str
 		}

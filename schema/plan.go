@@ -356,5 +356,5 @@ func (p *Plan) Indexes() []*Index { return slices.Clone(p.indexes) }
 // Locations lists the plan for people: every location that is sealed, indexed or open to undeclared members, in a stable order.
 func (p *Plan) Locations() []Location { return slices.Clone(p.locations) }
 
-// Fields lists every member that the schema declares by name, in a stable order, each once for each place it stands at.
+// Fields lists every member that the schema declares by name, in a stable order.
 func (p *Plan) Fields() []Field { return slices.Clone(p.fields) }
