@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +24,8 @@ func TestQueryPlans(t *testing.T) {
 	if _, err := store.Migrate(t.Context(), []*schema.Index{{Name: "who"}, {Name: "what"}, {Name: "tag", Multi: true}}); err != nil {
 		t.Fatal(err)
 	}
-	two := [][]byte{{1}, {2}}
-	who, what, tag := outboxstore.Match{Index: "who", Candidates: two}, outboxstore.Match{Index: "what", Candidates: two}, outboxstore.Match{Index: "tag", Candidates: two}
+	many := slices.Repeat([][]byte{{1}}, 500) // as after many rotations
+	who, what, tag := outboxstore.Match{Index: "who", Candidates: many}, outboxstore.Match{Index: "what", Candidates: many}, outboxstore.Match{Index: "tag", Candidates: many}
 	for name, c := range map[string]struct {
 		matches []outboxstore.Match
 		want    string
@@ -32,10 +33,10 @@ func TestQueryPlans(t *testing.T) {
 		"one index":       {[]outboxstore.Match{who}, "USING INDEX ix_outbox_events_bidx_who (bidx_who=?)"},
 		"two indexes":     {[]outboxstore.Match{what, who}, "USING INDEX ix_outbox_events_bidx_wh"},
 		"multi index":     {[]outboxstore.Match{tag}, "ix_outbox_events_bidx_tag"},
-		"multi and other": {[]outboxstore.Match{tag, who}, "USING INDEX ix_outbox_events_bidx_who (bidx_who=?)"},
+		"multi and other": {[]outboxstore.Match{tag, who}, "ix_outbox_events_bidx_"}, // either may lead
 		"scan":            {nil, "(id>?)"},
 	} {
-		p := pageQuery{key: "e.id"}
+		p := pageQuery{}
 		if c.matches != nil {
 			if p, _, err = store.search(t.Context(), c.matches); err != nil {
 				t.Fatal(err)

@@ -230,7 +230,7 @@ func (s *Store) scan(ctx context.Context, q querier, opts outboxstore.ScanOption
 		s.sample(ctx, q, where, args, opts, yield)
 		return
 	}
-	s.pages(ctx, q, pageQuery{where: where, args: args, after: opts.After, limit: opts.Limit, pageSize: opts.PageSize, key: "e.id"}, yield)
+	s.pages(ctx, q, pageQuery{where: where, args: args, after: opts.After, limit: opts.Limit, pageSize: opts.PageSize}, yield)
 }
 
 // pageQuery is what a sequence of pages asks.
@@ -240,13 +240,11 @@ type pageQuery struct {
 	after    string
 	limit    int
 	pageSize int
-	// key is e.id where the rows are to be walked by key, +e.id where an index other than the key's must lead.
-	key string
 }
 
 // conditions are the parts of the statement of one page; the last parameter of where is the key to begin after.
 func (p *pageQuery) conditions() (where, order string) {
-	return strings.Join(append(slices.Clone(p.where), p.key+" > ?"), " AND "), " ORDER BY " + p.key
+	return strings.Join(append(slices.Clone(p.where), "e.id > ?"), " AND "), " ORDER BY e.id"
 }
 
 // pages yields rows page by page; no statement is open while a row is yielded.
@@ -356,8 +354,7 @@ func (s *Store) Find(ctx context.Context, matches []outboxstore.Match, opts outb
 	}
 }
 
-// search is the pageQuery of a Find; some is false if nothing can match. The key is written +e.id there, which SQLite takes
-// for an expression: the planner has no statistics and would rather walk the whole table in the asked order.
+// search is the pageQuery of a Find; some is false if nothing can match.
 func (s *Store) search(ctx context.Context, matches []outboxstore.Match) (p pageQuery, some bool, err error) {
 	if len(matches) == 0 {
 		return p, false, errors.New("find needs at least one blind index")
@@ -366,7 +363,7 @@ func (s *Store) search(ctx context.Context, matches []outboxstore.Match) (p page
 	if err != nil {
 		return p, false, err
 	}
-	p.key, some = "+e.id", true
+	some = true
 	for _, m := range matches {
 		columnName, multi, err := shape.place(m.Index)
 		if err != nil {

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	dbdriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	driver "modernc.org/sqlite"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring/keyringtest"
@@ -244,6 +247,81 @@ func TestManyOpenANewFileAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	}
+}
+
+// Switching a file to WAL does not wait for other connections by itself.
+func TestOpenWaitsForAWriterOfAFileThatIsNotWAL(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "old.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	exec(t, db, "CREATE TABLE business (n INTEGER)")
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, tx, "INSERT INTO business VALUES (1)")
+	opened := make(chan error, 1)
+	go func() {
+		store, err := sqlite.Open(t.Context(), path, sqlite.Options{BusyTimeout: time.Millisecond})
+		if err == nil {
+			err = store.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatalf("opened beside a writer: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+// SQLite answers an interrupted write by ending the whole transaction; a context that ends in the middle of a statement
+// must not do that to the caller.
+func TestContextThatEndsDuringAStatement(t *testing.T) {
+	t.Parallel()
+	db, s := producersDB(t), sealer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	name := "cancel_" + strings.ReplaceAll(seal(t, s, "x").Wire().ID, "-", "")
+	err := driver.RegisterScalarFunction(name, 0, func(*driver.FunctionContext, []dbdriver.Value) (dbdriver.Value, error) {
+		cancel()
+		return int64(0), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, db, `CREATE TRIGGER slow BEFORE INSERT ON outbox_events BEGIN SELECT `+name+`();
+		SELECT count(*) FROM (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 200000) SELECT x FROM c); END`)
+	db.SetMaxIdleConns(0) // functions are known to connections made later
+	writer, err := sqlite.NewWriter(sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, tx, "INSERT INTO business VALUES (1)")
+	if _, err := writer.Write(ctx, tx, seal(t, s, "a"), seal(t, s, "b")); !errors.Is(err, context.Canceled) || errors.Is(err, sqlite.ErrTransactionEnded) {
+		t.Errorf("error is %v", err)
+	}
+	exec(t, tx, "INSERT INTO business VALUES (2)")
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if business, events := text(t, db, "SELECT count(*) FROM business"), text(t, db, "SELECT count(*) FROM outbox_events"); business != "2" || events != "0" {
+		t.Errorf("%s business rows, %s events", business, events)
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *Store) Close() error {
 // useWAL sets the file's journal mode. SQLite does not wait for other connections there (the busy handler is not asked,
 // since two that upgrade would wait for each other), so two processes that open a new file at once have to try again.
 func useWAL(ctx context.Context, db *sql.DB, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, max(timeout, defaultBusyTimeout))
 	defer cancel()
 	retry := time.NewTicker(walRetryInterval)
 	defer retry.Stop()
