@@ -26,7 +26,7 @@ import (
 
 // What only SQLite has. Everything else is in storetest.
 
-func registry(t *testing.T) *schema.Registry {
+func registry(t testing.TB) *schema.Registry {
 	t.Helper()
 	r, err := schema.LoadFS(fstest.MapFS{"note.v1.json": {Data: []byte(`{"type":"object","properties":{
 		"text":{"type":"string","x-gdpr-sensitive":true},
@@ -38,7 +38,7 @@ func registry(t *testing.T) *schema.Registry {
 	return r
 }
 
-func sealer(t *testing.T) *envelope.Sealer {
+func sealer(t testing.TB) *envelope.Sealer {
 	t.Helper()
 	s, err := envelope.NewSealer(registry(t), keyringtest.NewSet(t), envelope.Options{})
 	if err != nil {
@@ -47,7 +47,7 @@ func sealer(t *testing.T) *envelope.Sealer {
 	return s
 }
 
-func seal(t *testing.T, s *envelope.Sealer, text string) envelope.Sealed {
+func seal(t testing.TB, s *envelope.Sealer, text string) envelope.Sealed {
 	t.Helper()
 	sealed, err := s.Seal(t.Context(), envelope.Event{Type: "note", AggregateID: "1", Payload: fmt.Appendf(nil, `{"text":%q,"who":"somebody","tags":["a","b"]}`, text)})
 	if err != nil {
