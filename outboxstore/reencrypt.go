@@ -23,7 +23,7 @@ var ErrRowBusy = errors.New("changed by others at each try: run the re-encryptio
 type ReencryptOptions struct {
 	// After is the key after which to begin. Defaults to the first row.
 	After string
-	// BatchSize is the number of rows in a transaction. Defaults to 100.
+	// BatchSize is the number of rows in a transaction; one of large payloads ends earlier. Defaults to 100.
 	BatchSize int
 	// Logger tells of failed rows (ids and reasons, never values). Defaults to silence.
 	Logger *slog.Logger
@@ -58,17 +58,20 @@ const (
 // failed. An error means that the run could not go on; the result tells how far it came.
 func Reencrypt(ctx context.Context, store Store, resealer Resealer, opts ReencryptOptions) (ReencryptResult, error) {
 	r := &reencryption{store: store, resealer: resealer, opts: opts.withDefaults()}
-	batch := make([]*Row, 0, r.opts.BatchSize)
+	var batch []*Row
+	size := 0
 	for row, err := range store.Scan(ctx, ScanOptions{After: opts.After, PageSize: r.opts.BatchSize}) {
 		if err != nil {
 			return r.result, err
 		}
-		if batch = append(batch, row); len(batch) == r.opts.BatchSize {
-			if err := r.batch(ctx, batch); err != nil {
-				return r.result, err
-			}
-			batch = batch[:0]
+		batch, size = append(batch, row), size+row.Size()
+		if len(batch) < r.opts.BatchSize && size < MaxPageBytes {
+			continue
 		}
+		if err := r.batch(ctx, batch); err != nil {
+			return r.result, err
+		}
+		batch, size = nil, 0
 	}
 	return r.result, r.batch(ctx, batch)
 }

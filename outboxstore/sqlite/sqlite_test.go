@@ -450,7 +450,11 @@ func TestForeignTriggerThatIgnoresAnInsertIsAnError(t *testing.T) {
 // Pages end by bytes as well, and a payload that no reader would take is not even loaded.
 func TestLargePayloads(t *testing.T) {
 	t.Parallel()
-	db, s := producersDB(t), sealer(t)
+	db, rings := producersDB(t), keyringtest.NewSet(t)
+	s, err := envelope.NewSealer(registry(t), rings, envelope.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	store, err := sqlite.New(db, sqlite.Options{Limits: envelope.Limits{MaxWire: 2 << 20}})
 	if err != nil {
 		t.Fatal(err)
@@ -470,6 +474,15 @@ func TestLargePayloads(t *testing.T) {
 	}
 	if n != rows {
 		t.Errorf("%d rows", n)
+	}
+	resealer, err := envelope.NewResealer(registry(t), rings, envelope.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transactions := 0
+	r, err := outboxstore.Reencrypt(t.Context(), store, resealer, outboxstore.ReencryptOptions{Progress: func(outboxstore.ReencryptResult) { transactions++ }})
+	if err != nil || r.Skipped != rows || transactions != 2 {
+		t.Errorf("%+v in %d transactions, error %v", r, transactions, err)
 	}
 	exec(t, db, "UPDATE outbox_events SET payload = '\"' || hex(zeroblob(1200000)) || '\"'")
 	for row, err := range store.Scan(t.Context(), outboxstore.ScanOptions{Limit: 3}) {
