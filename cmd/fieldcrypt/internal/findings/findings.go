@@ -39,6 +39,9 @@ func (r *Report) LoadSchemas() (*schema.Registry, error) {
 	if err := r.Add(validate.FromLoadError(refused)...); err != nil {
 		return nil, err
 	}
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
 	return nil, failure.New(failure.Refused, "", "the schemas do not load")
 }
 
@@ -57,8 +60,14 @@ func (r *Report) Add(findings ...validate.Finding) error {
 	return nil
 }
 
-// End is the error of a command that has found something, or nil.
+// Close completes the report: some forms of output are one document.
+func (r *Report) Close() error { return r.reporter.Close() }
+
+// End completes the report. Its error is that of a command that has found something, or nil.
 func (r *Report) End(strict bool) error {
+	if err := r.Close(); err != nil {
+		return err
+	}
 	switch {
 	case r.errors > 0:
 		return failure.New(failure.Refused, "", "%s, %s", terminal.Plural(r.errors, "error", "errors"), r.warningsText())

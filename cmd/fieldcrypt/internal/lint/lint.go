@@ -44,7 +44,7 @@ with the reason why:
   fieldcrypt lint --rules
   fieldcrypt lint --output github --schemas schemas`,
 		Args: cli.NoArgs,
-		RunE: app.RunE(cli.Command{Run: f.run, Outputs: []string{settings.GitHub}}),
+		RunE: app.RunE(cli.Command{Run: f.run, Outputs: []string{settings.GitHub, settings.JUnit, settings.SARIF}}),
 	}
 	f.bind(cmd.Flags())
 	return cmd

@@ -3,6 +3,7 @@ package validate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,7 +35,7 @@ location and rule. It needs no keyring. Any finding is exit 3.`,
   fieldcrypt validate --output github samples/*.ndjson
   fieldcrypt validate --output json < events.ndjson`,
 		Args: cobra.ArbitraryArgs,
-		RunE: app.RunE(cli.Command{Run: f.run, Outputs: []string{settings.GitHub}}),
+		RunE: app.RunE(cli.Command{Run: f.run, Outputs: []string{settings.GitHub, settings.JUnit, settings.SARIF}}),
 	}
 	f.bind(cmd.Flags())
 	return cmd
@@ -60,6 +61,11 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if err := lines.CheckFiles(files); err != nil {
 		return err
 	}
+	err = f.checkAll(ctx, s, events, files, report)
+	return errors.Join(err, report.Close())
+}
+
+func (f *flags) checkAll(ctx context.Context, s *cli.Session, events *validate.Events, files []string, report *findings.Report) error {
 	var total validate.Count
 	for _, name := range files {
 		count, err := check(ctx, s, events, name, report)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
@@ -19,11 +20,13 @@ type kindLine struct {
 }
 
 type summaryLine struct {
-	Outbox     string       `json:"outbox,omitempty"`
-	Rows       int64        `json:"rows"`
-	Findings   int64        `json:"findings"`
-	Warnings   int64        `json:"warnings"`
-	NotChecked []notChecked `json:"not_checked"`
+	Outbox   string `json:"outbox,omitempty"`
+	Rows     int64  `json:"rows"`
+	Findings int64  `json:"findings"`
+	Warnings int64  `json:"warnings"`
+	// NotChecked are the kinds that were not looked for, or not everywhere; Reasons say why, one for each keyring.
+	NotChecked []envelope.Kind `json:"not_checked"`
+	Reasons    []notChecked    `json:"not_checked_reasons,omitempty"`
 }
 
 type notChecked struct {
@@ -69,9 +72,12 @@ func sayJSON(s *cli.Session, store string, r outboxstore.VerifyResult) error {
 			return err
 		}
 	}
-	summary := summaryLine{Outbox: store, Rows: r.Rows, Findings: r.Findings, Warnings: r.Warnings, NotChecked: []notChecked{}}
+	summary := summaryLine{Outbox: store, Rows: r.Rows, Findings: r.Findings, Warnings: r.Warnings, NotChecked: []envelope.Kind{}}
 	for _, n := range r.NotChecked {
-		summary.NotChecked = append(summary.NotChecked, notChecked{n.Kind, n.Keyring, n.Reason})
+		if !slices.Contains(summary.NotChecked, n.Kind) {
+			summary.NotChecked = append(summary.NotChecked, n.Kind)
+		}
+		summary.Reasons = append(summary.Reasons, notChecked{n.Kind, n.Keyring, n.Reason})
 	}
 	return s.Terminal.JSON(summary)
 }
