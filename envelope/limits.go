@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fieldcrypt/fieldcrypt/envelope/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/envelope/internal/jsonscan"
 )
 
 // Limits bound what a payload may be (format.md 2). Producers and consumers of one stream should agree on them: what a Sealer accepts, an Opener with
@@ -80,8 +80,8 @@ func (l Limits) check() error {
 	return nil
 }
 
-func (l Limits) numbers() strictjson.Limits {
-	return strictjson.Limits{Digits: l.MaxDigits, Exponent: l.MaxExponent}
+func (l Limits) numbers() jsonscan.Limits {
+	return jsonscan.Limits{Digits: l.MaxDigits, Exponent: l.MaxExponent}
 }
 
 // Options for Sealer, Opener and Resealer.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/fieldcrypt/fieldcrypt/envelope/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/envelope/internal/jsonscan"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
@@ -12,9 +12,9 @@ import (
 
 // frame is one step of the path to the value at hand.
 type frame struct {
-	name  strictjson.Span // of the member's name
-	index int             // of the item; -1: a member
-	node  int32           // of this frame in nodes, once a site needed it; else noNode
+	name  jsonscan.Span // of the member's name
+	index int           // of the item; -1: a member
+	node  int32         // of this frame in nodes, once a site needed it; else noNode
 }
 
 // node is a frame that outlives the walk's way past it. Sites share the nodes of their common path, so that a long name above many sites is kept once.

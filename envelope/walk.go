@@ -1,7 +1,7 @@
 package envelope
 
 import (
-	"github.com/fieldcrypt/fieldcrypt/envelope/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/envelope/internal/jsonscan"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
@@ -20,7 +20,7 @@ const (
 //
 // Errors are built from the path at hand, by stepping the plan once more: the good way pays nothing for them.
 type walk struct {
-	strictjson.Scanner
+	jsonscan.Scanner
 
 	mode   mode
 	limits Limits
@@ -97,7 +97,7 @@ func (w *walk) runOpened() (end int, err error) {
 	end = w.Pos
 	for i, c := range w.Buf[end:] {
 		if c != ' ' {
-			return 0, w.fault(&strictjson.Fault{Offset: end + i, Rule: strictjson.RuleTrailing})
+			return 0, w.fault(&jsonscan.Fault{Offset: end + i, Rule: jsonscan.RuleTrailing})
 		}
 	}
 	return end, nil
@@ -235,7 +235,7 @@ func (w *walk) syntax(st *schema.State, within bool) error {
 		}
 		return nil
 	}
-	return w.fault(w.Expected(strictjson.RuleValue))
+	return w.fault(w.Expected(jsonscan.RuleValue))
 }
 
 func (w *walk) stringValue(within bool) error {
@@ -259,7 +259,7 @@ func (w *walk) stringValue(within bool) error {
 }
 
 // isToken says whether a string's content matches the token's pattern, however it is spelt.
-func (w *walk) isToken(span strictjson.Span) bool {
+func (w *walk) isToken(span jsonscan.Span) bool {
 	raw := w.Buf[span.Start:span.End]
 	if len(raw) < minTokenText || raw[0] != tokenPrefix[0] && raw[0] != '\\' {
 		return false
@@ -267,7 +267,7 @@ func (w *walk) isToken(span strictjson.Span) bool {
 	if !span.Escaped {
 		return matchesToken(raw)
 	}
-	w.scratch = strictjson.Decode(w.scratch[:0], raw)
+	w.scratch = jsonscan.Decode(w.scratch[:0], raw)
 	return matchesToken(w.scratch)
 }
 
@@ -315,7 +315,7 @@ func (w *walk) object(st *schema.State, within bool) error {
 			break
 		}
 		w.path = w.path[:top]
-		return w.fault(w.Expected(strictjson.RuleObject))
+		return w.fault(w.Expected(jsonscan.RuleObject))
 	}
 	if fault := w.CloseObject(mark); fault != nil {
 		w.path[top] = frame{name: fault.Name, index: -1, node: noNode}
@@ -330,7 +330,7 @@ func (w *walk) member(st *schema.State, within bool, mark, top int) error {
 	start := w.Pos
 	if w.Peek() != '"' {
 		w.path = w.path[:top]
-		return w.fault(w.Expected(strictjson.RuleName))
+		return w.fault(w.Expected(jsonscan.RuleName))
 	}
 	span, fault := w.String()
 	if fault != nil {
@@ -344,7 +344,7 @@ func (w *walk) member(st *schema.State, within bool, mark, top int) error {
 	}
 	w.Space()
 	if w.Peek() != ':' {
-		return w.fault(w.Expected(strictjson.RuleColon))
+		return w.fault(w.Expected(jsonscan.RuleColon))
 	}
 	w.Pos++
 	w.Space()
@@ -392,7 +392,7 @@ func (w *walk) array(st *schema.State, within bool) error {
 			break
 		}
 		w.path = w.path[:top]
-		return w.fault(w.Expected(strictjson.RuleArray))
+		return w.fault(w.Expected(jsonscan.RuleArray))
 	}
 	w.path = w.path[:top]
 	w.depth--
@@ -400,7 +400,7 @@ func (w *walk) array(st *schema.State, within bool) error {
 }
 
 // fault turns a scanner's fault into an error: the text cannot be followed any further.
-func (w *walk) fault(f *strictjson.Fault) error {
+func (w *walk) fault(f *jsonscan.Fault) error {
 	if f.Limit != "" {
 		return w.limit(f.Limit, f.Max, f.Offset)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/keyring/internal/strictjson"
 )
 
 const (

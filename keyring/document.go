@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 
-	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/keyring/internal/strictjson"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/keyring/internal/strictjson"
 )
 
 // Rule is what a keyring document breaks. New ones may be added.

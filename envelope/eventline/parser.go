@@ -10,19 +10,19 @@ import (
 	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/blindindex"
-	"github.com/fieldcrypt/fieldcrypt/envelope/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/envelope/internal/jsonscan"
 )
 
 // parser reads one line after the other and keeps its scanner's memory.
 type parser struct {
-	strictjson.Scanner
+	jsonscan.Scanner
 	form Form
 	at   Position
 	out  *Line
 }
 
 // around bounds numbers beside the payload: what an int64 has, and then some.
-var around = strictjson.Limits{Digits: 100, Exponent: 100}
+var around = jsonscan.Limits{Digits: 100, Exponent: 100}
 
 // line reads the members of a line; the line keeps text.
 func (p *parser) line(text []byte, form Form, at Position, now func() time.Time) (*Line, error) {
@@ -31,7 +31,7 @@ func (p *parser) line(text []byte, form Form, at Position, now func() time.Time)
 	p.Space()
 	p.out.Position = p.here()
 	if p.Peek() != '{' {
-		if fault := p.Expected(strictjson.RuleValue); fault.Rule == strictjson.RuleByteOrder {
+		if fault := p.Expected(jsonscan.RuleValue); fault.Rule == jsonscan.RuleByteOrder {
 			return nil, p.syntax(fault, "")
 		}
 		return nil, p.refuse(p.Pos, "", "not a JSON object", "an event line is one JSON object with type, aggregate_id and payload")
@@ -60,7 +60,7 @@ func (p *parser) object(location string, member func(name []byte, at int) error)
 	mark := p.OpenObject()
 	for {
 		if p.Peek() != '"' {
-			return p.syntax(p.Expected(strictjson.RuleName), location)
+			return p.syntax(p.Expected(jsonscan.RuleName), location)
 		}
 		at := p.Pos
 		span, fault := p.String()
@@ -73,7 +73,7 @@ func (p *parser) object(location string, member func(name []byte, at int) error)
 		}
 		p.Space()
 		if p.Peek() != ':' {
-			return p.syntax(p.Expected(strictjson.RuleColon), location)
+			return p.syntax(p.Expected(jsonscan.RuleColon), location)
 		}
 		p.Pos++
 		p.Space()
@@ -93,7 +93,7 @@ func (p *parser) object(location string, member func(name []byte, at int) error)
 			}
 			return nil
 		}
-		return p.syntax(p.Expected(strictjson.RuleObject), location)
+		return p.syntax(p.Expected(jsonscan.RuleObject), location)
 	}
 }
 
@@ -257,7 +257,7 @@ func (p *parser) strings(m member, wanted string, item func(text string, at int)
 			p.Pos++
 			return nil
 		}
-		return p.syntax(p.Expected(strictjson.RuleArray), m.String())
+		return p.syntax(p.Expected(jsonscan.RuleArray), m.String())
 	}
 }
 
@@ -365,7 +365,7 @@ func (p *parser) refuse(offset int, location, what, hint string) error {
 	return &Error{Position: at, Location: location, What: what, Next: hint}
 }
 
-func (p *parser) syntax(f *strictjson.Fault, location string) error {
+func (p *parser) syntax(f *jsonscan.Fault, location string) error {
 	what := "not strict JSON: " + f.Rule
 	if f.Limit != "" {
 		what = "over the limit: " + f.Limit + ", at most " + strconv.Itoa(f.Max)

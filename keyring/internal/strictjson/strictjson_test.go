@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fieldcrypt/fieldcrypt/internal/strictjson"
+	"github.com/fieldcrypt/fieldcrypt/keyring/internal/strictjson"
 )
 
 type sample struct {

@@ -1,4 +1,4 @@
-package strictjson
+package jsonscan
 
 // A Fault says which rule or limit the input breaks, and where. It never holds a piece of the input.
 type Fault struct {
