@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"syscall"
 	"testing"
 	"time"
 
@@ -229,15 +228,18 @@ func (v *PrivateVaultServer) Stop() {
 func (v *PrivateVaultServer) Kill() { v.server.Kill() }
 
 // Pause stops its process: it takes connections and never answers.
-func (v *PrivateVaultServer) Pause() { v.signal(syscall.SIGSTOP) }
+func (v *PrivateVaultServer) Pause() {
+	v.t.Helper()
+	if err := v.server.Pause(); err != nil {
+		v.t.Fatalf("pausing the test's Vault: %v", err)
+	}
+}
 
 // Resume lets it go on after Pause.
-func (v *PrivateVaultServer) Resume() { v.signal(syscall.SIGCONT) }
-
-func (v *PrivateVaultServer) signal(s syscall.Signal) {
+func (v *PrivateVaultServer) Resume() {
 	v.t.Helper()
-	if err := v.server.Signal(s); err != nil {
-		v.t.Fatalf("sending %s to the test's Vault: %v", s, err)
+	if err := v.server.Resume(); err != nil {
+		v.t.Fatalf("resuming the test's Vault: %v", err)
 	}
 }
 

@@ -25,6 +25,8 @@ const (
 	postgresStarts = 5
 	// pollEvery is how often a file that a server writes is looked at.
 	pollEvery = 10 * time.Millisecond
+	// restartEvery is how often a start is tried while what was killed ends.
+	restartEvery = 100 * time.Millisecond
 )
 
 // Postgres is a private cluster. fsync is off: it survives a kill of its
@@ -82,7 +84,7 @@ func NewPostgres(ctx context.Context) (p *Postgres, err error) {
 // waits until it takes connections.
 func (p *Postgres) Start(ctx context.Context) error {
 	if p.port != 0 {
-		return p.startOn(ctx, p.port)
+		return p.startAgain(ctx)
 	}
 	var err error
 	for range postgresStarts {
@@ -95,6 +97,24 @@ func (p *Postgres) Start(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// startAgain tries for as long as there is time: the processes of a killed
+// postmaster need a moment to notice, and hold its memory until then.
+func (p *Postgres) startAgain(ctx context.Context) error {
+	tick := time.NewTicker(restartEvery)
+	defer tick.Stop()
+	for {
+		err := p.startOn(ctx, p.port)
+		if err == nil || ctx.Err() != nil || !strings.Contains(p.logTail(), "still in use") {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
 }
 
 func (p *Postgres) startOn(ctx context.Context, port int) error {

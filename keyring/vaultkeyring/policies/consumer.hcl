@@ -1,0 +1,10 @@
+# Consumer: a service that opens events.
+# It loads the keyring: it reads the document and opens its keysets. It can neither seal a keyset nor write a document.
+
+path "{{.Mount}}/data/{{.Path}}" {
+  capabilities = ["read"]
+}
+
+path "{{.TransitMount}}/decrypt/{{.Key}}" {
+  capabilities = ["update"]
+}

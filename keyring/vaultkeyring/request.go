@@ -1,0 +1,135 @@
+package vaultkeyring
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/hashicorp/vault/api"
+
+	"github.com/fieldcrypt/fieldcrypt/keyring/internal/strictjson"
+)
+
+// maxAnswerBytes is far above what the largest document needs.
+const maxAnswerBytes = 8 << 20
+
+// request is one call to Vault.
+type request struct {
+	// operation and path are what errors name.
+	operation string
+	path      string
+	// capability is what the token needs on the path.
+	capability string
+	// body makes it a write.
+	body map[string]any
+	// once: it must not be repeated after a failure that leaves open whether
+	// it was carried out.
+	once bool
+	// absent is what a 404 means.
+	absent error
+	// login: it needs no token and gets one.
+	login bool
+}
+
+// do makes a call and reads the answer's data into out. A token that has
+// expired is replaced once, where a login can.
+func (s *session) do(ctx context.Context, r request, out any) error {
+	const attempts = 2
+	var err error
+	for range attempts {
+		token, loginErr := s.needToken(ctx)
+		if loginErr != nil {
+			return loginErr
+		}
+		err = s.send(ctx, r, token, out)
+		if !errors.Is(err, ErrToken) || !s.forget(token) {
+			return err
+		}
+	}
+	return err
+}
+
+// login gets a token with the AppRole.
+func (s *session) login(ctx context.Context) (string, error) {
+	body, err := s.appRole.body()
+	if err != nil {
+		return "", err
+	}
+	r := request{operation: "log in", path: s.appRole.path(), body: body, login: true, absent: ErrNoMount}
+	var answer struct {
+		Auth struct {
+			ClientToken string `json:"client_token"`
+		} `json:"auth"`
+	}
+	if err := s.exchange(ctx, r, "", &answer); err != nil {
+		return "", err
+	}
+	if answer.Auth.ClientToken == "" {
+		return "", s.fail(r, ErrMalformed)
+	}
+	return answer.Auth.ClientToken, nil
+}
+
+// send makes a call with a token; out gets what stands under data.
+func (s *session) send(ctx context.Context, r request, token string, out any) error {
+	if !printableASCII(token) {
+		e := s.fail(r, ErrToken)
+		e.Detail = "it holds characters that no token has"
+		return e
+	}
+	answer := struct {
+		Data any `json:"data"`
+	}{Data: out}
+	return s.exchange(ctx, r, token, &answer)
+}
+
+// exchange sends a request and reads the whole answer.
+func (s *session) exchange(ctx context.Context, r request, token string, answer any) error {
+	response, err := s.transmit(ctx, r, token)
+	if response != nil {
+		defer response.Body.Close()
+	}
+	if err != nil {
+		return s.explain(ctx, r, token, response, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	if err != nil {
+		return s.explain(ctx, r, token, nil, err)
+	}
+	if len(text) > maxAnswerBytes || json.Unmarshal(text, answer) != nil {
+		// A proxy's page, or something that is no Vault at all.
+		e := s.fail(r, ErrMalformed)
+		e.Status, e.Detail = response.StatusCode, "the answer is not Vault's"
+		return e
+	}
+	return nil
+}
+
+func (s *session) transmit(ctx context.Context, r request, token string) (*api.Response, error) {
+	client := s.repeating
+	if r.once {
+		client = s.once
+	}
+	// The token goes with the request, not into the client: another call may
+	// have another one.
+	logical := client.WithRequestCallbacks(func(req *api.Request) { req.ClientToken = token }).Logical()
+	if r.body == nil {
+		return logical.ReadRawWithDataWithContext(ctx, r.path, nil)
+	}
+	body, err := strictjson.Marshal(r.body)
+	if err != nil {
+		return nil, err
+	}
+	return logical.WriteRawWithContext(ctx, r.path, bytes.TrimSpace(body))
+}
+
+func printableASCII(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,162 @@
+package vaultkeyring
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/hashicorp/vault/api"
+)
+
+// session calls Vault: with a token that is there or that a login gets, within
+// the time that a call has.
+type session struct {
+	location  Location
+	address   string
+	namespace string
+	timeout   time.Duration
+	appRole   *AppRole
+	// given is the caller's client; nil if the client was made here.
+	given *api.Client
+	// repeating tries again after a failure of the network or of Vault; once is
+	// for writes, which must not be repeated blindly.
+	repeating *api.Client
+	once      *api.Client
+
+	mu sync.Mutex
+	// token is what this session has logged in for, or was configured with.
+	token string
+}
+
+func newSession(location Location, opts Options) (*session, error) {
+	s := &session{location: location, appRole: opts.AppRole, given: opts.Client, timeout: opts.Timeout}
+	client := opts.Client
+	if client == nil {
+		var err error
+		if client, err = environmentClient(); err != nil {
+			return nil, err
+		}
+		if s.timeout <= 0 {
+			s.timeout = client.ClientTimeout()
+		}
+		if s.token, err = s.environmentToken(client); err != nil {
+			return nil, err
+		}
+	}
+	if s.timeout <= 0 {
+		s.timeout = defaultTimeout
+	}
+	s.address = showAddress(client.Address())
+	s.namespace = strings.Trim(client.Namespace(), "/")
+	for _, copied := range []**api.Client{&s.repeating, &s.once} {
+		c, err := client.CloneWithHeaders()
+		if err != nil {
+			return nil, &SettingsError{Detail: "the client cannot be copied"}
+		}
+		c.ClearToken()        // it goes with each request
+		c.SetClientTimeout(0) // the session's own deadline covers reading the answer, too
+		c.SetCheckRetry(inTime(c))
+		*copied = c
+	}
+	s.once.SetMaxRetries(0)
+	return s, nil
+}
+
+// inTime is the client's own rule for trying again, as long as there is time for
+// it: what Vault said last says more than that the time was over.
+func inTime(client *api.Client) retryablehttp.CheckRetry {
+	again := client.CheckRetry()
+	if again == nil {
+		again = api.DefaultRetryPolicy
+	}
+	// The client waits up to twice its longest wait before the second retry.
+	needs := 2 * client.MaxRetryWait()
+	return func(ctx context.Context, response *http.Response, err error) (bool, error) {
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < needs {
+			return false, nil
+		}
+		return again(ctx, response, err)
+	}
+}
+
+// environmentToken says which login counts: an explicit token, else the AppRole,
+// else what `vault login` has left.
+func (s *session) environmentToken(client *api.Client) (string, error) {
+	if token := client.Token(); token != "" {
+		return token, nil
+	}
+	if s.appRole == nil {
+		s.appRole = environmentAppRole()
+	}
+	if s.appRole != nil {
+		return "", nil
+	}
+	return loginToken()
+}
+
+// showAddress leaves out a user and a password.
+func showAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "at an address that is no URL"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// bounded gives a call its time.
+func (s *session) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.timeout, errOutOfTime)
+}
+
+// currentToken is "" if a login is needed.
+func (s *session) currentToken() string {
+	if s.given != nil {
+		if token := s.given.Token(); token != "" {
+			return token
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token
+}
+
+// forget drops a token that Vault does not take any more, if a login can get
+// another one.
+func (s *session) forget(token string) bool {
+	if s.appRole == nil || s.given != nil && s.given.Token() != "" {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.token == token {
+		s.token = ""
+	}
+	return true
+}
+
+// needToken logs in if there is no token yet; several callers wait for one
+// login.
+func (s *session) needToken(ctx context.Context) (string, error) {
+	if token := s.currentToken(); token != "" {
+		return token, nil
+	}
+	if s.appRole == nil {
+		return "", s.fail(request{operation: "log in", path: "auth/token"}, ErrNoToken)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.token != "" {
+		return s.token, nil
+	}
+	token, err := s.login(ctx)
+	if err != nil {
+		return "", err
+	}
+	s.token = token
+	return token, nil
+}
