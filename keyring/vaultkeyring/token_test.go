@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,10 +103,10 @@ func TestAppRoleLogsInOnceAndAgainWhenItsTokenIsGone(t *testing.T) {
 	v := testenv.Vault(t)
 	created(t, v)
 	role := v.AppRole(long, rolePolicies(t, v, vaultkeyring.Rotator)...)
-	logins := 0
+	var logins atomic.Int32
 	counting := newLossy(t, v.Address, func(r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/login") {
-			logins++ // the calls follow each other
+			logins.Add(1)
 		}
 		return false
 	})
@@ -117,16 +118,16 @@ func TestAppRoleLogsInOnceAndAgainWhenItsTokenIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if logins != 1 {
-		t.Errorf("%d logins for calls within the token's life, want 1", logins)
+	if n := logins.Load(); n != 1 {
+		t.Errorf("%d logins for calls within the token's life, want 1", n)
 	}
 	// Every token of the mount ends, as at the end of its time.
 	v.Must(http.MethodPut, "sys/leases/revoke-prefix/auth/"+role.Mount+"/login", testenv.Body{"sync": true})
 	if err := stage(t.Context(), vault); err != nil {
 		t.Errorf("after the token's end: %v", err)
 	}
-	if logins != 2 {
-		t.Errorf("%d logins in all, want 2", logins)
+	if n := logins.Load(); n != 2 {
+		t.Errorf("%d logins in all, want 2", n)
 	}
 	if got := storedVersion(t, v); got != 4 {
 		t.Errorf("the document has version %d after three changes, want 4", got)
@@ -297,9 +298,9 @@ func TestTheKEKsURINamesNamespaceMountAndKeyAlone(t *testing.T) {
 
 func TestTheNamespaceGoesWithEachRequest(t *testing.T) {
 	t.Parallel()
-	var got []string
+	sent := make(chan string, 100)
 	proxy := newLossy(t, "http://127.0.0.1:9", func(r *http.Request) bool {
-		got = append(got, r.Header.Get(api.NamespaceHeaderName))
+		sent <- r.Header.Get(api.NamespaceHeaderName)
 		return true
 	})
 	client := newClient(t, proxy.URL, "hvs.token")
@@ -312,11 +313,11 @@ func TestTheNamespaceGoesWithEachRequest(t *testing.T) {
 	for _, do := range everything {
 		_ = do(t.Context(), vault)
 	}
-	if len(got) == 0 {
-		t.Fatal("no request was sent")
+	if len(sent) < len(everything) {
+		t.Fatalf("%d requests were sent for %d calls", len(sent), len(everything))
 	}
-	for _, namespace := range got {
-		if namespace != "team-a/" {
+	for range len(sent) {
+		if namespace := <-sent; namespace != "team-a/" {
 			t.Errorf("a request with the namespace %q, want team-a/", namespace)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fieldcrypt/fieldcrypt/internal/testenv"
@@ -73,7 +74,7 @@ func TestAVaultThatIgnoresAssociatedDataIsFoundOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	pass := httputil.NewSingleHostReverseProxy(target)
-	taken := 0
+	var taken atomic.Int32
 	old := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -81,7 +82,7 @@ func TestAVaultThatIgnoresAssociatedDataIsFoundOut(t *testing.T) {
 		}
 		var body map[string]any
 		if json.Unmarshal(text, &body) == nil && body["associated_data"] != nil {
-			taken++ // the calls follow each other
+			taken.Add(1)
 			delete(body, "associated_data")
 			if text, err = json.Marshal(body); err != nil {
 				t.Error(err)
@@ -94,8 +95,8 @@ func TestAVaultThatIgnoresAssociatedDataIsFoundOut(t *testing.T) {
 	vault := openAt(t, location(v), old.URL, v.RootToken, vaultkeyring.Options{})
 	err = createRing(t.Context(), vault)
 	var unbound *keyring.KEKUnboundError
-	if !errors.As(err, &unbound) || taken == 0 {
-		t.Errorf("%v (associated data taken out %d times), want a *keyring.KEKUnboundError", err, taken)
+	if !errors.As(err, &unbound) || taken.Load() == 0 {
+		t.Errorf("%v (associated data taken out %d times), want a *keyring.KEKUnboundError", err, taken.Load())
 	}
 	if err := load(t.Context(), open(t, v, v.RootToken, vaultkeyring.Options{})); !errors.Is(err, keyring.ErrNotFound) {
 		t.Errorf("what is stored afterwards: %v, want nothing", err)
