@@ -60,7 +60,7 @@ func testReencrypt[Tx any](t *testing.T, d Dialect[Tx]) {
 		secret := personOf(4).name
 		s.set(eventID(2), "payload", breakToken(string(s.get(eventID(2)).Wire().Payload)))
 		s.set(eventID(4), "payload", `{"number":"1","customer":{"name":"`+secret+`"}}`)
-		s.set(eventID(5), "headers", "no JSON")
+		s.set(eventID(5), "headers", `"no object"`)
 		before := s.raw(eventID(2)) + s.raw(eventID(4)) + s.raw(eventID(5))
 		s.rotate()
 		var log bytes.Buffer

@@ -2,6 +2,12 @@ package storetest
 
 import "testing"
 
+// RunWrites runs the parts about writing in a caller's transaction, for a dialect that has several ways of doing so.
+func RunWrites[Tx any](t *testing.T, d Dialect[Tx]) {
+	t.Run("Write", func(t *testing.T) { t.Parallel(); testWrite(t, d) })
+	t.Run("Model", func(t *testing.T) { t.Parallel(); testModel(t, d) })
+}
+
 // Run runs the whole suite.
 func Run[Tx any](t *testing.T, d Dialect[Tx]) {
 	for _, part := range []struct {
