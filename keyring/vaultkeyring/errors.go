@@ -20,10 +20,8 @@ var (
 	ErrNoToken = errors.New("no token is configured")
 	// ErrLogin: Vault refused the role id or the secret id.
 	ErrLogin = errors.New("the login was refused")
-	// ErrSealed: Vault is sealed.
+	// ErrSealed: Vault is sealed, or was never initialised.
 	ErrSealed = errors.New("vault is sealed")
-	// ErrNotInitialised: Vault was never initialised.
-	ErrNotInitialised = errors.New("vault is not initialised")
 	// ErrUnreachable: no connection to Vault.
 	ErrUnreachable = errors.New("vault cannot be reached")
 	// ErrTimeout: Vault did not answer in time.
@@ -144,9 +142,7 @@ func (e *Error) Hint() string {
 	case ErrLogin:
 		return fmt.Sprintf("check VAULT_ROLE_ID and VAULT_SECRET_ID (a secret id may have expired or have been used up), and that an AppRole login is mounted at %s", strings.TrimSuffix(e.Path, "/login"))
 	case ErrSealed:
-		return "unseal it (vault operator unseal), then run the command again"
-	case ErrNotInitialised:
-		return "initialise it (vault operator init), or correct VAULT_ADDR"
+		return "look at vault status and unseal it (vault operator unseal), then run the command again"
 	case ErrUnreachable:
 		return "check VAULT_ADDR, VAULT_CACERT and the network, and whether Vault runs (vault status)"
 	case ErrTimeout:

@@ -28,7 +28,6 @@ const (
 	saysNoRoute     = "no handler for route"
 	saysBadToken    = "invalid token"
 	saysSealed      = "sealed"
-	saysNotInit     = "not initialized"
 	saysUpgrading   = "Upgrading from non-versioned"
 	saysUnsupported = "unsupported path"
 )
@@ -104,8 +103,6 @@ func problemOf(r request, status int, texts string) error {
 		return r.absent
 	case status == http.StatusTooManyRequests:
 		return ErrRateLimited
-	case says(saysNotInit):
-		return ErrNotInitialised
 	case status == http.StatusServiceUnavailable && says(saysSealed):
 		return ErrSealed
 	case says(saysUpgrading):

@@ -1,12 +1,19 @@
 package vaultkeyring_test
 
 import (
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -134,6 +141,36 @@ func TestAppRoleLogsInOnceAndAgainWhenItsTokenIsGone(t *testing.T) {
 	}
 }
 
+func TestManyCallsAtOnceShareOneLogin(t *testing.T) {
+	t.Parallel()
+	v := testenv.Vault(t)
+	created(t, v)
+	role := v.AppRole(long, rolePolicies(t, v, vaultkeyring.Consumer)...)
+	var logins atomic.Int32
+	counting := newLossy(t, v.Address, func(r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/login") {
+			logins.Add(1)
+		}
+		return false
+	})
+	vault := openAt(t, location(v), counting.URL, "", vaultkeyring.Options{
+		AppRole: &vaultkeyring.AppRole{Mount: role.Mount, RoleID: role.RoleID, SecretID: role.SecretID},
+	})
+	const calls = 16
+	errs := make([]error, calls)
+	var all sync.WaitGroup
+	for i := range calls {
+		all.Go(func() { errs[i] = openRing(t.Context(), vault) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	if n := logins.Load(); n != 1 {
+		t.Errorf("%d logins for %d calls at once, want 1", n, calls)
+	}
+}
+
 func TestAnAppRoleThatIsRefusedSaysSo(t *testing.T) {
 	t.Parallel()
 	v := testenv.Vault(t)
@@ -238,6 +275,49 @@ func TestTheEnvironmentsAppRoleLogsIn(t *testing.T) {
 			}
 			if err := openRing(t.Context(), vault); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// Not parallel: the environment is the process's.
+func TestACertificateIsCheckedAgainstVAULTCACERT(t *testing.T) {
+	v := testenv.Vault(t)
+	created(t, v)
+	token := roleToken(t, v, long, vaultkeyring.Consumer)
+	target, err := url.Parse(v.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake is what is tested
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, known := range map[string]bool{"a known authority": true, "an unknown one": false} {
+		t.Run(name, func(t *testing.T) {
+			clearEnvironment(t)
+			t.Setenv("VAULT_ADDR", server.URL)
+			t.Setenv("VAULT_TOKEN", token)
+			if known {
+				t.Setenv("VAULT_CACERT", ca)
+			}
+			vault, err := vaultkeyring.New(location(v), vaultkeyring.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = openRing(t.Context(), vault)
+			if known {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if e := wantError(t, name, err, vaultkeyring.ErrUnreachable, token); !strings.Contains(e.Detail, "certificate") {
+				t.Errorf("%v does not say that it is about the certificate", e)
 			}
 		})
 	}
