@@ -45,7 +45,7 @@ type Postgres struct {
 // for temporary files: Postgres refuses to run as root, and another user may
 // not be able to reach any other place. Remove removes it.
 func NewPostgres(ctx context.Context) (p *Postgres, err error) {
-	bin, err := findPostgres()
+	bin, err := findPostgres(debianPostgres)
 	if err != nil {
 		return nil, err
 	}
@@ -220,15 +220,17 @@ func (p *Postgres) logTail() string {
 	return strings.TrimSpace(string(text))
 }
 
+// debianPostgres is where Debian puts each version.
+const debianPostgres = "/usr/lib/postgresql"
+
 // findPostgres returns the directory of initdb and postgres: that of PATH, else
 // the newest of Debian's, which are not in PATH.
-func findPostgres() (string, error) {
+func findPostgres(debian string) (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil && isProgram(filepath.Join(filepath.Dir(path), "postgres")) {
 			return filepath.Dir(path), nil
 		}
 	}
-	const debian = "/usr/lib/postgresql"
 	dirs, err := filepath.Glob(debian + "/*/bin")
 	if err != nil {
 		return "", err
@@ -263,6 +265,6 @@ func freePort() (int, error) {
 
 // PostgresThere says whether Postgres is installed.
 func PostgresThere() error {
-	_, err := findPostgres()
+	_, err := findPostgres(debianPostgres)
 	return err
 }
