@@ -138,8 +138,32 @@ type call struct {
 const maxInsertTries = 3
 
 // insert writes the events in their order, each unless its id or its aggregate's version is there, and judges those that
-// were not inserted.
+// were not inserted. Events of one id go into statements of their own: from what a statement gives back one could not tell
+// which of them was inserted.
 func (c *call) insert(events []*entry) error {
+	for len(events) > 0 {
+		n := distinct(events)
+		if err := c.insertDistinct(events[:n]); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+// distinct is the number of events before the first whose id is there already.
+func distinct(events []*entry) int {
+	seen := make(map[string]bool, len(events))
+	for i, e := range events {
+		if seen[e.id] {
+			return i
+		}
+		seen[e.id] = true
+	}
+	return len(events)
+}
+
+func (c *call) insertDistinct(events []*entry) error {
 	l, err := c.layout(events)
 	if err != nil {
 		return err
@@ -233,7 +257,7 @@ func (c *call) layout(events []*entry) (layout, error) {
 const doingWrite = "write the outbox"
 
 // insertRows gives the events that were not inserted. Postgres takes the rows of unnest in their order, so of two with one
-// id the first is inserted.
+// aggregate version the first is inserted.
 func (c *call) insertRows(l *layout, events []*entry) (skipped []*entry, err error) {
 	if len(events) == 1 {
 		changed, err := c.q.exec(c.ctx, "INSERT INTO "+c.w.names.quoted()+" ("+l.names()+") VALUES "+l.values()+
@@ -256,7 +280,6 @@ func (c *call) insertRows(l *layout, events []*entry) (skipped []*entry, err err
 			skipped = append(skipped, e)
 			continue
 		}
-		delete(inserted, e.id) // the next one of this id was not
 		c.outcomes[e.position].Result = outboxstore.Inserted
 	}
 	return skipped, nil

@@ -62,23 +62,36 @@ func testModel[Tx any](t *testing.T, d Dialect[Tx]) {
 			base += 10
 			committed := model{}
 			for range rapid.IntRange(1, 3).Draw(rt, "transactions") {
-				tx, err := s.db.Begin(s.ctx)
-				s.must(err)
-				now := committed
-				for range rapid.IntRange(1, 3).Draw(rt, "calls") {
-					events := rapid.SliceOfN(event, 1, 4).Draw(rt, "events")
-					now = s.modelWrite(rt, tx, base, now, events)
-				}
-				if rapid.Bool().Draw(rt, "commit") {
-					s.must(s.db.Commit(s.ctx, tx))
-					committed = now
-				} else {
-					s.must(s.db.Rollback(s.ctx, tx))
-				}
+				committed = s.modelTransaction(rt, base, event, committed)
 			}
 			s.expectModel(rt, base, committed)
 		})
 	})
+}
+
+// modelTransaction gives what is committed after it. What rapid ends early ends it too.
+func (s *suite[Tx]) modelTransaction(rt *rapid.T, base int, event *rapid.Generator[modelEvent], committed model) model {
+	tx, err := s.db.Begin(s.ctx)
+	s.must(err)
+	ended := false
+	defer func() {
+		if !ended {
+			_ = s.db.Rollback(s.ctx, tx)
+		}
+	}()
+	now := committed
+	for range rapid.IntRange(1, 3).Draw(rt, "calls") {
+		events := rapid.SliceOfN(event, 1, 4).Draw(rt, "events")
+		now = s.modelWrite(rt, tx, base, now, events)
+	}
+	commit := rapid.Bool().Draw(rt, "commit")
+	ended = true
+	if commit {
+		s.must(s.db.Commit(s.ctx, tx))
+		return now
+	}
+	s.must(s.db.Rollback(s.ctx, tx))
+	return committed
 }
 
 func (s *suite[Tx]) modelWrite(rt *rapid.T, tx Tx, base int, now model, events []modelEvent) model {
