@@ -69,7 +69,7 @@ func ParseURL(text string) (Location, error) {
 	}
 	slash := strings.LastIndexByte(transit, '/')
 	if slash < 0 {
-		return fail("transit=%s: want the mount and the key, transit=MOUNT/KEY", transit)
+		return fail("transit %q: want the mount and the key, transit=MOUNT/KEY", showURL(transit))
 	}
 	l := Location{Mount: mount, Path: path, TransitMount: transit[:slash], Key: transit[slash+1:]}
 	if err := l.check(); err != nil {
