@@ -17,6 +17,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
+	"github.com/fieldcrypt/fieldcrypt/keyring/vaultkeyring"
 )
 
 // App is the world outside the program, and the flags that every command has.
@@ -39,6 +40,8 @@ type Session struct {
 	Settings *settings.Settings
 	Terminal *terminal.Terminal
 	Log      *slog.Logger
+	// Vaults are the keyrings in Vault that the command has named so far, by URL: each logs in once in a run.
+	Vaults map[string]*vaultkeyring.Vault
 }
 
 // Command describes a command beyond what cobra knows of it.
@@ -89,6 +92,7 @@ func (a *App) begin(resolved *settings.Settings) *Session {
 		Settings: resolved,
 		Terminal: t,
 		Log:      slog.New(slog.NewTextHandler(t.LogWriter(), &slog.HandlerOptions{Level: resolved.LogLevel})),
+		Vaults:   map[string]*vaultkeyring.Vault{},
 	}
 	return a.session
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/actor"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
@@ -32,11 +33,11 @@ func Keyrings(ctx context.Context, s *cli.Session, names ...string) (*keyring.Se
 		if !slices.Contains(names, configured.Name) {
 			continue
 		}
-		file, err := file(configured, pass.ask)
+		p, err := keyringPlace(s, configured, pass.ask)
 		if err != nil {
 			return nil, err
 		}
-		ring, err := keyring.Open(ctx, configured.Name, file, file, keyring.Options{Logger: s.Log, Now: s.Now})
+		ring, err := keyring.Open(ctx, configured.Name, p, p, keyring.Options{Logger: s.Log, Now: s.Now})
 		if err != nil {
 			return nil, err
 		}
@@ -51,9 +52,14 @@ func Manager(_ context.Context, s *cli.Session, name string) (*keyring.Manager, 
 	return manager(s, name, newPassphrase(s).ask)
 }
 
-// NewManager is Manager for a keyring that is to be created: a passphrase from a prompt is asked for twice.
+// NewManager is Manager for a keyring that is to be created: a passphrase from a prompt is asked for twice, and a Transit key that another configured keyring
+// names is refused.
 func NewManager(_ context.Context, s *cli.Session, name string) (*keyring.Manager, error) {
-	return manager(s, name, newPassphrase(s).askTwice)
+	m, err := manager(s, name, newPassphrase(s).askTwice)
+	if err != nil {
+		return nil, err
+	}
+	return m, checkKEKs(s, name)
 }
 
 func manager(s *cli.Session, name string, pass filekeyring.PassphraseFunc) (*keyring.Manager, error) {
@@ -65,11 +71,11 @@ func manager(s *cli.Session, name string, pass filekeyring.PassphraseFunc) (*key
 		}
 		return nil, failure.New(failure.Broken, hint, "keyring %s is not configured", name)
 	}
-	file, err := file(settings.Keyring{Name: name, URL: url}, pass)
+	p, err := keyringPlace(s, settings.Keyring{Name: name, URL: url}, pass)
 	if err != nil {
 		return nil, err
 	}
-	return keyring.NewManager(name, file, file, keyring.ManagerOptions{Actor: actor.Name(), Logger: s.Log, Now: s.Now})
+	return keyring.NewManager(name, p, p, keyring.ManagerOptions{Actor: actor.Name(), Logger: s.Log, Now: s.Now})
 }
 
 // Others describes the other configured keyrings that exist, whose key ids must not be used again.
@@ -77,7 +83,8 @@ func Others(ctx context.Context, s *cli.Session, name string) ([]*keyring.Descri
 	return descriptions(ctx, s, func(other string) bool { return other != name })
 }
 
-// KeyStates are the clear parts of the configured keyrings that exist: no passphrase is asked for.
+// KeyStates are the clear parts of the configured keyrings that exist: no passphrase is asked for, and nothing is decrypted; in Vault, reading the document is
+// all that the token must be allowed.
 func KeyStates(ctx context.Context, s *cli.Session) (envelope.KeyInfos, error) {
 	all, err := descriptions(ctx, s, func(string) bool { return true })
 	if err != nil {
@@ -90,9 +97,22 @@ func KeyStates(ctx context.Context, s *cli.Session) (envelope.KeyInfos, error) {
 	return states, nil
 }
 
-// KeyIDs are the ids of a keyring's keys, from its clear part.
-func KeyIDs(ctx context.Context, configured settings.Keyring) ([]keyring.KeyInfo, error) {
-	d, err := describe(ctx, configured)
+// completionTimeout bounds each call to Vault while a shell waits for words.
+const completionTimeout = 2 * time.Second
+
+// KeyIDs are the ids of a keyring's keys, from its clear part, for a shell that waits for words.
+func KeyIDs(ctx context.Context, lookupEnv func(string) (string, bool), configured settings.Keyring) ([]keyring.KeyInfo, error) {
+	var store keyring.Store
+	var err error
+	if schemeOf(configured.URL) == "vault" {
+		store, err = vaultPlace(lookupEnv, configured, completionTimeout)
+	} else {
+		store, err = keyringPlace(nil, configured, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := describe(ctx, configured.Name, store)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +125,11 @@ func descriptions(ctx context.Context, s *cli.Session, wanted func(name string) 
 		if !wanted(configured.Name) {
 			continue
 		}
-		d, err := describe(ctx, configured)
+		p, err := keyringPlace(s, configured, nil)
+		if err != nil {
+			return nil, err
+		}
+		d, err := describe(ctx, configured.Name, p)
 		if errors.Is(err, keyring.ErrNotFound) {
 			continue // configured and not created yet
 		}
@@ -117,22 +141,10 @@ func descriptions(ctx context.Context, s *cli.Session, wanted func(name string) 
 	return all, nil
 }
 
-func describe(ctx context.Context, configured settings.Keyring) (*keyring.Description, error) {
-	file, err := file(configured, nil)
+func describe(ctx context.Context, name string, store keyring.Store) (*keyring.Description, error) {
+	document, _, err := store.Load(ctx)
 	if err != nil {
-		return nil, err
+		return nil, inKeyring(name, err)
 	}
-	document, _, err := file.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return keyring.InspectDocument(configured.Name, document)
-}
-
-func file(configured settings.Keyring, pass filekeyring.PassphraseFunc) (*filekeyring.File, error) {
-	scheme := schemeOf(configured.URL)
-	if scheme != "file" {
-		return nil, noScheme("keyring "+configured.Name, scheme, plannedKeyrings[scheme], "file:PATH")
-	}
-	return filekeyring.New(configured.URL[len("file:"):], filekeyring.Options{Passphrase: pass})
+	return keyring.InspectDocument(name, document)
 }

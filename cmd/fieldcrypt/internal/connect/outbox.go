@@ -9,10 +9,11 @@ import (
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore/postgres"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
 )
 
-// Outbox opens the one outbox of a command. The database must be there.
+// Outbox opens the one outbox of a command. The database must be there; whether its tables are is seen when they are used.
 func Outbox(ctx context.Context, s *cli.Session) (outboxstore.Store, error) {
 	u, err := s.Settings.Outbox()
 	if err != nil {
@@ -21,7 +22,7 @@ func Outbox(ctx context.Context, s *cli.Session) (outboxstore.Store, error) {
 	return openOutbox(ctx, u, sqlite.Options{})
 }
 
-// OutboxToMigrate opens the one outbox, and makes the database where there is none.
+// OutboxToMigrate opens the one outbox, and makes the database where there is none and it is a file.
 func OutboxToMigrate(ctx context.Context, s *cli.Session) (outboxstore.Store, error) {
 	u, err := s.Settings.Outbox()
 	if err != nil {
@@ -30,7 +31,7 @@ func OutboxToMigrate(ctx context.Context, s *cli.Session) (outboxstore.Store, er
 	return openOutbox(ctx, u, sqlite.Options{Create: true})
 }
 
-// OutboxToPlan opens the one outbox to ask what a migration would do. Where there is no database it stands on an empty one in memory, so that asking makes no
+// OutboxToPlan opens the one outbox to ask what a migration would do. Where there is no database file it stands on an empty one in memory, so that asking makes no
 // file.
 func OutboxToPlan(ctx context.Context, s *cli.Session) (outboxstore.Store, error) {
 	u, err := s.Settings.Outbox()
@@ -108,7 +109,13 @@ func openOutbox(ctx context.Context, u string, opts sqlite.Options) (outboxstore
 			return nil, err // not store: a nil *sqlite.Store is no nil Store
 		}
 		return store, nil
+	case "postgres", "postgresql":
+		store, err := postgres.Open(ctx, u, postgres.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return store, nil
 	default:
-		return nil, noScheme("the outbox", scheme, plannedOutboxes[scheme], "sqlite:PATH")
+		return nil, noScheme("the outbox", scheme, plannedOutboxes[scheme], outboxForms)
 	}
 }

@@ -7,11 +7,14 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 )
 
-// Schemes of the design that this version does not have.
-var (
-	plannedKeyrings = map[string]bool{"vault": true}
-	plannedOutboxes = map[string]bool{"postgres": true, "postgresql": true, "mysql": true}
+// The URLs of this version, for hints.
+const (
+	keyringForms = "file:PATH or vault://MOUNT/PATH?transit=MOUNT/KEY"
+	outboxForms  = "sqlite:PATH or postgres://USER@HOST/DATABASE"
 )
+
+// plannedOutboxes are schemes of the design that this version does not have.
+var plannedOutboxes = map[string]bool{"mysql": true}
 
 func schemeOf(u string) string {
 	scheme, _, _ := strings.Cut(u, ":")
@@ -26,7 +29,7 @@ func noScheme(what, scheme string, planned bool, has string) error {
 	return failure.New(failure.Broken, "use "+has, "%s: %q is no scheme that fieldcrypt knows", what, scheme)
 }
 
-// Redact shows a URL without its password.
+// Redact shows a URL without its password, and of a server's URL only what tells one outbox from another: a password may stand among the parameters too.
 func Redact(u string) string {
 	if !strings.Contains(u, "://") {
 		return u
@@ -35,5 +38,17 @@ func Redact(u string) string {
 	if err != nil {
 		return schemeOf(u) + "://…"
 	}
-	return parsed.Redacted()
+	shown := url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: parsed.Path}
+	if name := parsed.User.Username(); name != "" {
+		shown.User = url.User(name)
+	}
+	query := parsed.Query()
+	kept := url.Values{}
+	for _, name := range []string{"host", "port", "dbname", "table"} {
+		if values := query[name]; len(values) > 0 {
+			kept[name] = values
+		}
+	}
+	shown.RawQuery = kept.Encode()
+	return shown.String()
 }

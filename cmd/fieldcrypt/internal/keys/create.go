@@ -30,9 +30,12 @@ func newCreate(app *cli.App) *cobra.Command {
 		Short: "Create a keyring with a primary seal and a primary index key",
 		Long: `Creates the keyring that is configured under --name, with a primary seal key and a primary
 index key. A keyring that exists is never touched: exit 1. A file keyring is sealed under a
-passphrase: keep both, and apart; without them everything sealed is lost.`,
+passphrase: keep both, and apart; without them everything sealed is lost. A keyring in Vault
+is sealed under its Transit key, which must be there (aes256-gcm96, not derived, not
+exportable) and serve no other keyring; that Vault honours associated data is proved first.`,
 		Example: `  fieldcrypt keys create
-  fieldcrypt keys create --name health --keyring health=file:health.json`,
+  fieldcrypt keys create --name health --keyring health=file:health.json
+  fieldcrypt keys create --keyring 'vault://secret/app?transit=transit/app'`,
 		Args: cli.NoArgs,
 		RunE: app.RunE(cli.Command{Run: f.run}),
 	}

@@ -33,9 +33,14 @@ func New(app *cli.App) *cobra.Command {
 		Short: "Create or alter the outbox tables for the schemas' blind indexes",
 		Long: `Creates the outbox tables, and a column with its index for each blind index that the
 schemas declare. It is safe to run twice, and at once in several processes. Runtime roles
-need no DDL: a write to a missing column names it and says to run this command.`,
+need no DDL: a write to a missing column names it and says to run this command.
+
+On Postgres a new column takes an instant, and a new index is built CONCURRENTLY, beside
+readers and writers; no lock is waited for longer than 5s. What was interrupted goes on
+when the command is run again. It needs a direct connection, no pooler in transaction mode.`,
 		Example: `  fieldcrypt migrate
   fieldcrypt migrate --print
+  fieldcrypt migrate --outbox postgres://owner@db/app
   fieldcrypt migrate --check || echo "migrate before you deploy"`,
 		Args: cli.NoArgs,
 		RunE: app.RunE(cli.Command{Run: f.run}),

@@ -18,8 +18,8 @@ type Flags struct {
 // Bind declares the flags.
 func (f *Flags) Bind(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.schemas, "schemas", nil, "`DIR` or file with JSON Schemas; repeatable")
-	set.StringArrayVar(&f.keyrings, "keyring", nil, "keyring as `[NAME=]URL`, such as file:keyring.json; repeatable")
-	set.StringArrayVar(&f.outboxes, "outbox", nil, "outbox as `URL`, such as sqlite:outbox.db; repeatable where a command asks several")
+	set.StringArrayVar(&f.keyrings, "keyring", nil, "keyring as `[NAME=]URL`, such as file:keyring.json or vault://secret/app?transit=transit/app; repeatable")
+	set.StringArrayVar(&f.outboxes, "outbox", nil, "outbox as `URL`, such as sqlite:outbox.db or postgres://app@db/app; repeatable where a command asks several")
 	set.StringVar(&f.output, "output", "", "`FORM` of the output: text, json; where it makes sense also github, junit, sarif (default text)")
 	set.BoolVar(&f.quiet, "quiet", false, "leave out notes and progress")
 	set.BoolVar(&f.noProgress, "no-progress", false, "leave out progress")

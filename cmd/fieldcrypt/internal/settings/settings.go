@@ -107,7 +107,7 @@ func (s *Settings) Outbox() (string, error) {
 
 // NoOutbox is the error of a command that needs an outbox and has none.
 func (s *Settings) NoOutbox() error {
-	return failure.New(failure.Broken, "give --outbox sqlite:PATH, set "+EnvOutbox+", or write outbox: into "+FileName, "no outbox is configured")
+	return failure.New(failure.Broken, "give --outbox URL, such as sqlite:PATH or postgres://USER@HOST/DATABASE, set "+EnvOutbox+", or write outbox: into "+FileName, "no outbox is configured")
 }
 
 // CheckOutput refuses a form of output that the command does not have.
@@ -142,7 +142,7 @@ var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*:.`)
 // checkURL does not repeat the text: it may hold a database's password.
 func checkURL(text string) error {
 	if !scheme.MatchString(text) {
-		return fmt.Errorf("a URL must begin with its scheme, such as file:PATH or sqlite:PATH")
+		return fmt.Errorf("a URL must begin with its scheme, such as file: or vault: of a keyring, sqlite: or postgres: of an outbox")
 	}
 	return nil
 }

@@ -35,19 +35,42 @@ is one string or a list; keyring is one URL, or a map of names to URLs:
     schemas: schemas
     keyring:
       default: file:keyring.json
-      health: file:health.json
-    outbox: sqlite:outbox.db
+      health: vault://secret/fieldcrypt/health?transit=transit/fieldcrypt-health
+    outbox: postgres://app@db.internal/app?table=events.outbox
     passphrase_file: passphrase
 
 The file also holds lint.ignore: see fieldcrypt lint --help.
 
-A keyring's NAME matches [a-z][a-z0-9_-]{0,62}; without one it is "default". URLs of
-this version: file:PATH for a keyring, sqlite:PATH for an outbox, with ?table=NAME for
-a table of another name than outbox_events.
+A keyring's NAME matches [a-z][a-z0-9_-]{0,62}; without one it is "default". keys and
+rotate act on --name.
+
+    keyring   file:PATH                                 one file, sealed under a passphrase
+              vault://MOUNT/PATH?transit=MOUNT/KEY      KV v2 mount and path, then Transit mount and key
+    outbox    sqlite:PATH                               one file
+              postgres://USER@HOST:PORT/DATABASE        the parameters are libpq's and pgx's
+
+An outbox is the table outbox_events; ?table=NAME, with Postgres also ?table=SCHEMA.NAME,
+names another one.
 
 A secret never comes from a flag. The passphrase comes from FIELDCRYPT_PASSPHRASE,
 else from the passphrase file, which nobody but its owner may be able to read, else
-from a prompt on the terminal. Durations are Go's, and d and w: 90d, 2w, 10m.`
+from a prompt on the terminal.
+
+Vault is found and trusted as Vault's own tools do it: VAULT_ADDR, VAULT_NAMESPACE,
+VAULT_CACERT, VAULT_CAPATH, VAULT_CLIENT_CERT, VAULT_CLIENT_KEY, VAULT_TLS_SERVER_NAME. The
+login is the first of these that there is: the token in VAULT_TOKEN; an AppRole, of
+VAULT_ROLE_ID and VAULT_SECRET_ID, each itself or in a file that VAULT_ROLE_ID_FILE and
+VAULT_SECRET_ID_FILE name; the token that vault login left in ~/.vault-token. An AppRole
+logs in again when its token has expired. Each call ends within VAULT_CLIENT_TIMEOUT (10s),
+with its retries.
+
+A database password may stand in the URL, in PGPASSWORD or in libpq's password file; it is
+never printed. What the URL leaves out comes from libpq's variables (PGHOST, PGUSER,
+PGSSLMODE …). Connecting ends within connect_timeout (10s), each statement within 5
+minutes; migrate waits 5s for a lock and a minute for another migration, and an index may
+take its time.
+
+Durations are Go's, and d and w: 90d, 2w, 10m.`
 
 const eventsText = `Commands that take events read one JSON object a line from FILE… or from standard input
 ("-", the default), and write one JSON object a line.
@@ -82,11 +105,12 @@ const outputText = `With --output json a command writes one JSON object a line. 
                  "rule":"personal-unflagged","severity":"warning","message":"…"}
     migrate     {"statement":"ALTER TABLE …","done":true}
 
-(Each stands on one line.) lint and validate also have --output github, which marks the
-lines in a pull request.`
+(Each stands on one line.) lint and validate also have --output github, which marks
+the lines in a pull request, junit and sarif.`
 
 const exitText = `    0   done, nothing found
-    1   the run could not go on: files, settings, keyring, network, database, a lost check-and-set
+    1   the run could not go on: files, settings, keyring, network, Vault or database away, a lost
+        check-and-set
     2   wrong usage
     3   some line, row or schema was refused or found
 

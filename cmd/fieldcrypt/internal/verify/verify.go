@@ -52,7 +52,8 @@ schema-mismatch, index-orphan, and by the keyring's clear part key-unknown and k
 warnings are key-stale, index-key-stale and index-missing. With keys, which is the default
 where a keyring is configured, also unopenable, invalid, index-mismatch, and index-missing is
 a finding. Findings are exit 3, warnings only with --strict. What could not be checked is
-listed as not checked.`,
+listed as not checked. --keyless asks for no passphrase, and in Vault only reads the
+keyring's document: a policy with read on it is enough.`,
 		Example: `  fieldcrypt verify
   fieldcrypt verify --keyless --since 2d --strict
   kcat -C -e -t invoices | fieldcrypt verify -`,

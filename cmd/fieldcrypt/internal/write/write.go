@@ -24,6 +24,9 @@ const (
 	maxBatch     = 100_000
 )
 
+// again is true of lines with an id alone: any other is a new event each time.
+const again = "run the command again: an event whose line has an id is not written twice"
+
 type flags struct {
 	batch    int
 	failFast bool
@@ -205,8 +208,20 @@ func (w *writer) end(err error) error {
 		return w.stream.End(errors.Join(err, said))
 	}
 	e := *failure.Explain(err)
-	if e.Message != "" {
-		e.Message += fmt.Sprintf("; %s committed before that", terminal.Plural(w.written, "event was", "events were"))
+	if e.Message == "" {
+		return &e
+	}
+	e.Message += fmt.Sprintf("; %s committed before that", terminal.Plural(w.written, "event was", "events were"))
+	var database *outboxstore.DatabaseError
+	if !errors.As(err, &database) {
+		return &e
+	}
+	switch database.Fault {
+	case outboxstore.FaultCommit:
+		e.Message += ", and perhaps the batch after them"
+		e.Hint = again
+	case outboxstore.FaultLost:
+		e.Hint = again
 	}
 	return &e
 }
