@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -73,7 +74,7 @@ func with(address, name, value string) string {
 	}
 	values := u.Query()
 	values.Set(name, value)
-	u.RawQuery = values.Encode()
+	u.RawQuery = strings.ReplaceAll(values.Encode(), "+", "%20") // libpq takes a + as it stands
 	return u.String()
 }
 

@@ -132,6 +132,10 @@ func faultOf(code string) outboxstore.DatabaseFault {
 func serverError(err error, code string) error {
 	var pg *pgconn.PgError
 	isPg := errors.As(err, &pg)
+	var connecting *pgconn.ConnectError
+	if isPg && errors.As(err, &connecting) {
+		return pg // no row is in play yet
+	}
 	switch faultOf(code) {
 	case outboxstore.FaultRefused, outboxstore.FaultOther, outboxstore.FaultSettings:
 		bare := &pgconn.PgError{Severity: "ERROR", Code: code, Message: "its message is left out, since it may hold a value"}
@@ -146,7 +150,7 @@ func serverError(err error, code string) error {
 		}
 		return bare
 	}
-	if isPg { // without what was wrapped around it: a connection's error holds the configuration
+	if isPg { // without what was wrapped around it
 		return pg
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	neturl "net/url"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -35,7 +36,7 @@ const secret = "Ayşe Yılmaz-Öztürk"
 func registry(t *testing.T) *schema.Registry {
 	t.Helper()
 	r, err := schema.LoadFS(fstest.MapFS{"note.v1.json": {Data: []byte(`{"type":"object","properties":{
-		"text":{"type":"string"},
+		"text":{"type":"string"}, "a":{"type":"number"}, "z":{"type":"number"},
 		"who":{"type":"string","x-gdpr-sensitive":true,"x-blind-index":{"name":"who"}},
 		"tags":{"type":"array","items":{"type":"string","x-gdpr-sensitive":true,"x-blind-index":{"name":"tag","multi":true}}}}}`)}})
 	if err != nil {
@@ -241,4 +242,16 @@ func (f *fixture) pool(url string) *pgxpool.Pool {
 	return pool
 }
 
+// other is an index that the schemas do not have yet.
+var other = &schema.Index{Name: "other", Bits: 128}
+
 func randomID() string { return uuid.NewString() }
+
+func optionsWithTimeout(d time.Duration) postgres.Options {
+	return postgres.Options{StatementTimeout: d}
+}
+
+// databaseOf is the URL of another database of the server.
+func databaseOf(t *testing.T, url, name string) string {
+	return changed(t, url, func(u *neturl.URL) { u.Path = "/" + name })
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -22,31 +23,51 @@ func ParseURL(text string) (dsn, table string, err error) {
 	if scheme != "postgres" && scheme != "postgresql" || !strings.HasPrefix(text, scheme+"://") {
 		return "", "", fmt.Errorf("%w: it does not begin with postgres://", ErrURL)
 	}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return "", "", fmt.Errorf("%w: it holds a control character", ErrURL)
+	}
 	base, query, _ := strings.Cut(text, "?")
 	if strings.Contains(base, "#") {
 		return "", "", fmt.Errorf("%w: a # in user or password is written %%23", ErrURL)
 	}
-	values, err := url.ParseQuery(query)
+	table, query, err = takeTable(query)
 	if err != nil {
-		return "", "", fmt.Errorf("%w: the part after ? is not a query", ErrURL)
-	}
-	if given, ok := values[tableParameter]; ok {
-		if len(given) != 1 {
-			return "", "", fmt.Errorf("%w: the parameter table is given twice", ErrURL)
-		}
-		n, err := parseTable(given[0])
-		if err != nil {
-			return "", "", err
-		}
-		table = n.schema + "." + n.table
-		delete(values, tableParameter)
+		return "", "", err
 	}
 	dsn = base
-	if len(values) > 0 {
-		dsn += "?" + values.Encode()
+	if query != "" {
+		dsn += "?" + query
 	}
 	if _, err := pgxpool.ParseConfig(dsn); err != nil { // its text may hold the password
 		return "", "", fmt.Errorf("%w: check its port, sslmode and other parameters, and write special characters of user and password as %%XX", ErrURL)
 	}
 	return dsn, table, nil
+}
+
+// takeTable takes our parameter out of a query and leaves the others as they were written: libpq and pgx read a + as it
+// stands, which net/url would make a space.
+func takeTable(query string) (table, rest string, err error) {
+	var others []string
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(parameter, "=")
+		name, nameErr := url.PathUnescape(name)
+		value, valueErr := url.PathUnescape(value)
+		switch {
+		case nameErr != nil || valueErr != nil:
+			return "", "", fmt.Errorf("%w: the part after ? is not a query", ErrURL)
+		case name != tableParameter:
+			others = append(others, parameter)
+		case table != "":
+			return "", "", fmt.Errorf("%w: the parameter table is given twice", ErrURL)
+		case value == "":
+			return "", "", fmt.Errorf("%w: the parameter table is empty", ErrURL)
+		default:
+			n, err := parseTable(value)
+			if err != nil {
+				return "", "", err
+			}
+			table = n.schema + "." + n.table
+		}
+	}
+	return table, strings.Join(others, "&"), nil
 }

@@ -76,6 +76,13 @@ func (p *Proxy) Cut(n int) { p.reset(n, false) }
 // Freeze counts anew, and passes nothing after n messages, while connections stay open.
 func (p *Proxy) Freeze(n int) { p.reset(n, true) }
 
+// FreezeNow passes nothing from now on, while connections stay open.
+func (p *Proxy) FreezeNow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limit, p.freeze = p.count, true
+}
+
 // Open counts anew and passes everything.
 func (p *Proxy) Open() { p.reset(-1, false) }
 
