@@ -1,77 +1,70 @@
 package main
 
 import (
-	"bytes"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 )
+
+const oneEvent = `{"type":"invoice.issued","aggregate_id":"1","payload":{"number":1,"customer":{"name":"Wqxzil Vbkjqp","tax_id":"8675309867"}}}` + "\n"
 
 // An interrupt while standard input has nothing to give must end the program all the same, with what was committed said.
 func TestAnInterruptEndsAWriteThatWaitsForInput(t *testing.T) {
 	t.Parallel()
-	project := newProject(t, 0)
-	if r := call(t.Context(), project, "migrate"); r.code != 0 {
-		t.Fatalf("%+v", r)
-	}
-	program, err := exec.LookPath("fieldcrypt") // testscript's: this test binary
-	if err != nil {
+	interruptWrite(t, newProject(t, 0))
+}
+
+func TestAnInterruptEndsAWriteThatWaitsForInputOnPostgresAndVault(t *testing.T) {
+	t.Parallel()
+	interruptWrite(t, newProjectOn(t, onServers(t), 0))
+}
+
+func interruptWrite(t *testing.T, project *project) {
+	project.mustCall("migrate")
+	writer, stdin := project.startWrite()
+	if _, err := io.WriteString(stdin, oneEvent); err != nil {
 		t.Fatal(err)
 	}
-	ctx := t.Context()
-	cmd := exec.CommandContext(ctx, program, "write", "--batch", "1", "--no-progress", "--log-level", "debug")
-	cmd.Dir = project
-	cmd.Env = append(os.Environ(), "FIELDCRYPT_PASSPHRASE=correct horse battery staple")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
+	project.awaitRows(1)
+	if err := writer.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(stdin, `{"type":"invoice.issued","aggregate_id":"1","payload":{"number":1,"customer":{"name":"Wqxzil Vbkjqp"}}}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	waitForRow(t, project)
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		_ = cmd.Process.Kill()
-		t.Fatal("an interrupt does not end a write that waits for input")
-	}
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), "error: interrupted; 1 event was committed before that\n") || stdout.String() != "written 1, duplicates 0, refused 0\n" {
-		t.Errorf("code %d\n%s%s", code, stdout.String(), stderr.String())
+	r := writer.wait()
+	if r.code != failure.Broken || r.stderr != "error: interrupted; 1 event was committed before that\n" || r.stdout != "written 1, duplicates 0, refused 0\n" {
+		t.Errorf("%+v", r)
 	}
 }
 
-// waitForRow asks the database itself whether the first row is committed.
-func waitForRow(t *testing.T, project string) {
-	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+// startWrite starts a process that writes each line of its standard input as it comes.
+func (p *project) startWrite() (*running, io.WriteCloser) {
+	p.t.Helper()
+	cmd := p.command("write", "--batch", "1")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.started(cmd, nil), stdin
+}
+
+// awaitRows asks the database itself until so many rows are committed.
+func (p *project) awaitRows(n int) {
+	p.t.Helper()
+	deadline := time.NewTimer(hangs)
 	defer deadline.Stop()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		r := call(t.Context(), project, "verify", "--keyless", "--output", "json")
-		if strings.Contains(r.stdout, `"rows":1,`) {
+		rows, err := p.rows()
+		if err == nil && rows == n {
 			return
 		}
 		select {
 		case <-again.C:
 		case <-deadline.C:
-			t.Fatalf("no row in %s: %+v", filepath.Join(project, "outbox.db"), r)
+			p.t.Fatalf("%d rows are committed, want %d: %v", rows, n, err)
 		}
 	}
 }

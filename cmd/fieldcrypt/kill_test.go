@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,32 +18,25 @@ const (
 	killEvents = 120
 	killBatch  = 7 // does not divide killEvents: the last batch is a short one
 	kills      = 100
+	// killsOnServers are fewer: each run there takes several times as long.
+	killsOnServers = 30
 )
 
 // killer runs the program on a project and kills it at a random moment of its life, which it measures first.
 type killer struct {
-	project string
-	args    []string
-	whole   time.Duration // of a run that nobody kills
-	killed  int
-	done    int // runs that were over before the kill
-}
-
-func (k *killer) command(t *testing.T) *exec.Cmd {
-	program, err := exec.LookPath("fieldcrypt") // testscript's: this test binary
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, k.args...)
-	cmd.Dir = k.project
-	return cmd
+	*project
+	args   []string
+	kills  int           // how many it makes
+	whole  time.Duration // of a run that nobody kills
+	killed int
+	done   int // runs that were over before the kill
 }
 
 // run lets one run come to its end.
 func (k *killer) run(t *testing.T) {
 	t.Helper()
 	start := time.Now()
-	if out, err := k.command(t).CombinedOutput(); err != nil {
+	if out, err := k.command(k.args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", k.args, err, out)
 	}
 	k.whole = time.Since(start)
@@ -53,7 +45,7 @@ func (k *killer) run(t *testing.T) {
 // kill starts one run and ends it with SIGKILL.
 func (k *killer) kill(t *testing.T) {
 	t.Helper()
-	cmd := k.command(t)
+	cmd := k.command(k.args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -78,7 +70,7 @@ func (k *killer) kill(t *testing.T) {
 // check verifies the outbox with its keys: every row opens, matches its schema and its indexes. It gives the number of rows.
 func (k *killer) check(t *testing.T, more ...string) int {
 	t.Helper()
-	r := call(t.Context(), k.project, append([]string{"verify", "--output", "json"}, more...)...)
+	r := k.call(append([]string{"verify", "--output", "json"}, more...)...)
 	if r.code != failure.Done {
 		t.Fatalf("verify after a kill: %+v", r)
 	}
@@ -93,49 +85,56 @@ func (k *killer) check(t *testing.T, more ...string) int {
 	return summary.Rows
 }
 
-// killProject makes a project with a file of events and an empty outbox.
-func killProject(t *testing.T) string {
-	t.Helper()
-	project := newProject(t, 0)
+// writeEvents makes a file of events.
+func (p *project) writeEvents() {
+	p.t.Helper()
 	var events strings.Builder
 	for i := range killEvents {
 		fmt.Fprintf(&events, `{"id":"0193aaaa-0000-7000-8000-%012d","type":"invoice.issued","aggregate_id":"%d","aggregate_version":1,"payload":{"number":%d,"customer":{"name":"Wqxzil Vbkjqp","tax_id":"%010d","email":"u%d@example.com"}}}`+"\n", i+1, i, i, i, i)
 	}
-	if err := os.WriteFile(filepath.Join(project, "events.ndjson"), []byte(events.String()), 0o600); err != nil {
-		t.Fatal(err)
+	if err := os.WriteFile(filepath.Join(p.dir, "events.ndjson"), []byte(events.String()), 0o600); err != nil {
+		p.t.Fatal(err)
 	}
-	emptyOutbox(t, project)
-	return project
 }
 
-func emptyOutbox(t *testing.T, project string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(project, "outbox.db*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if err := os.Remove(f); err != nil {
-			t.Fatal(err)
+// emptyOutbox makes the tables if they are not there, and takes all rows out.
+func (p *project) emptyOutbox() {
+	p.t.Helper()
+	p.mustCall("migrate")
+	var err error
+	if p.on.inFiles() {
+		if _, err = execSQLite(filepath.Join(p.dir, "outbox.db"), "DELETE FROM outbox_events_key_ids"); err == nil {
+			_, err = execSQLite(filepath.Join(p.dir, "outbox.db"), "DELETE FROM outbox_events")
 		}
+	} else {
+		_, err = execPostgres(p.t.Context(), p.on.names["OUTBOX"], "DELETE FROM outbox_events")
 	}
-	if r := call(t.Context(), project, "migrate"); r.code != failure.Done {
-		t.Fatalf("%+v", r)
+	if err != nil {
+		p.t.Fatal(err)
 	}
 }
 
 func TestWritesKilledAtRandomMomentsLeaveWholeBatches(t *testing.T) {
 	t.Parallel()
-	project := killProject(t)
-	k := &killer{project: project, args: []string{"write", "--batch", fmt.Sprint(killBatch), "events.ndjson"}}
+	killWrites(t, newProject(t, 0), kills)
+}
+
+func TestWritesKilledAtRandomMomentsLeaveWholeBatchesOnPostgresAndVault(t *testing.T) {
+	t.Parallel()
+	killWrites(t, newProjectOn(t, onServers(t), 0), killsOnServers)
+}
+
+func killWrites(t *testing.T, project *project, kills int) {
+	project.writeEvents()
+	project.emptyOutbox()
+	k := &killer{project: project, kills: kills, args: []string{"write", "--batch", fmt.Sprint(killBatch), "events.ndjson"}}
 	k.run(t)
 	if rows := k.check(t); rows != killEvents {
 		t.Fatalf("%d rows", rows)
 	}
-	emptyOutbox(t, project)
-	between := 0
-	for k.killed < kills {
-		before := k.check(t)
+	project.emptyOutbox()
+	between, before := 0, 0
+	for k.killed < k.kills {
 		k.kill(t)
 		rows := k.check(t)
 		if rows != killEvents && rows%killBatch != 0 || rows < before {
@@ -144,8 +143,9 @@ func TestWritesKilledAtRandomMomentsLeaveWholeBatches(t *testing.T) {
 		if rows > 0 && rows < killEvents {
 			between++
 		}
-		if rows == killEvents {
-			emptyOutbox(t, project)
+		if before = rows; rows == killEvents {
+			project.emptyOutbox()
+			before = 0
 		}
 	}
 	k.run(t)
@@ -160,19 +160,27 @@ func TestWritesKilledAtRandomMomentsLeaveWholeBatches(t *testing.T) {
 
 func TestRotationsKilledAtRandomMomentsLoseNoKeyAndNoRow(t *testing.T) {
 	t.Parallel()
-	project := killProject(t)
-	if r := call(t.Context(), project, "write", filepath.Join(project, "events.ndjson")); r.code != failure.Done {
-		t.Fatalf("%+v", r)
-	}
-	k := &killer{project: project, args: []string{"rotate", "--now", "--re-encrypt", "--purpose", "all"}}
+	killRotations(t, newProject(t, 0), kills)
+}
+
+func TestRotationsKilledAtRandomMomentsLoseNoKeyAndNoRowOnPostgresAndVault(t *testing.T) {
+	t.Parallel()
+	killRotations(t, newProjectOn(t, onServers(t), 0), killsOnServers)
+}
+
+func killRotations(t *testing.T, project *project, kills int) {
+	project.writeEvents()
+	project.emptyOutbox()
+	project.mustCall("write", filepath.Join(project.dir, "events.ndjson"))
+	k := &killer{project: project, kills: kills, args: []string{"rotate", "--now", "--re-encrypt", "--purpose", "all"}}
 	k.run(t)
 	between := 0
-	for k.killed < kills {
+	for k.killed < k.kills {
 		k.kill(t)
 		if rows := k.check(t); rows != killEvents {
 			t.Fatalf("%d rows after a kill, want %d", rows, killEvents)
 		}
-		if r := call(t.Context(), project, "verify", "--strict", "--keyless"); r.code == failure.Refused {
+		if r := project.call("verify", "--strict", "--keyless"); r.code == failure.Refused {
 			between++ // warnings: rows under more than the primary key
 		}
 	}
@@ -184,7 +192,7 @@ func TestRotationsKilledAtRandomMomentsLoseNoKeyAndNoRow(t *testing.T) {
 	if between == 0 {
 		t.Error("no kill met a re-encryption before its end: the test does not reach what it claims")
 	}
-	if got := states(t, project, "seal"); got["primary"] != 1 {
+	if got := project.states("seal"); got["primary"] != 1 {
 		t.Errorf("seal keys: %v", got)
 	}
 }

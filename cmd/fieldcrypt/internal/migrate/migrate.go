@@ -123,12 +123,9 @@ func sql(statement outboxstore.Statement) string {
 // short shows what a statement is about on one line.
 func short(sql string) string {
 	const most = 120
-	line, _, cut := strings.Cut(sql, "\n")
+	line := strings.Join(strings.Fields(sql), " ")
 	if len(line) > most {
-		line, cut = line[:most], true
-	}
-	if cut {
-		line = strings.TrimRight(line, " (") + " …"
+		line = strings.TrimRight(line[:most], " (") + " …"
 	}
 	return line
 }
