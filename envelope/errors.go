@@ -109,6 +109,7 @@ const (
 	LimitDigits    = "digits of a number"
 	LimitExponent  = "exponent of a number"
 	LimitSealed    = "flagged values"
+	LimitPointers  = "bytes of the pointers of flagged values" // together; its value is that of MaxWire
 )
 
 // LimitError says that a payload exceeds a limit.
@@ -134,6 +135,8 @@ func (e *LimitError) Hint() string {
 		return "nest less deeply" + raise
 	case LimitDigits, LimitExponent:
 		return "send the number as a string" + raise
+	case LimitPointers:
+		return "shorten the names of members above flagged values" + raise
 	case LimitSealed:
 		return "split the event, or flag the array or object around the values" + raise
 	}

@@ -246,3 +246,12 @@ func (w Wire) describe(f fmt.State, what string) {
 	}
 	fmt.Fprintf(f, "%s %s version %d, id %s, payload of %d bytes", what, typ, w.Version, id, len(w.Payload))
 }
+
+// Format is that of Event.
+func (o Opened) Format(f fmt.State, _ rune) {
+	Wire(o.Event).describe(f, "opened event")
+	fmt.Fprintf(f, ", %d locations sealed", len(o.StillSealed))
+}
+
+// LogValue is what Format prints, for slog.
+func (o Opened) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(o)) }

@@ -21,7 +21,7 @@ type Limits struct {
 	MaxPlaintext int
 	// MaxSealed is how many flagged values an event may hold. Defaults to 10,000.
 	MaxSealed int
-	// MaxWire is the size of a payload in wire form in bytes. Defaults to 8 MiB.
+	// MaxWire is the size of a payload in wire form in bytes, and of the pointers of all its flagged values together. Defaults to 8 MiB.
 	MaxWire int
 }
 

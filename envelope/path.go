@@ -21,6 +21,8 @@ type frame struct {
 type node struct {
 	parent int32
 	frame  frame
+	// length of the path's pointer, escapes apart.
+	length int
 }
 
 const noNode int32 = -1
@@ -31,13 +33,15 @@ func (w *walk) keepPath() int32 {
 	for at > 0 && w.path[at-1].node == noNode {
 		at--
 	}
-	parent := noNode
+	parent, length := noNode, 0
 	if at > 0 {
 		parent = w.path[at-1].node
+		length = w.nodes[parent].length
 	}
 	for ; at < len(w.path); at++ {
 		f := &w.path[at]
-		w.nodes = append(w.nodes, node{parent, *f})
+		length += 1 + f.name.End - f.name.Start
+		w.nodes = append(w.nodes, node{parent, *f, length})
 		f.node = int32(len(w.nodes) - 1)
 		parent = f.node
 	}

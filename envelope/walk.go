@@ -33,13 +33,15 @@ type walk struct {
 	found func(*LocationError)
 	count int // of what was found
 
-	depth   int
-	path    []frame
-	nodes   []node
-	masked  []maskedNode // by node, as far as asked for
-	sites   []site
-	hits    []hit
-	scratch []byte
+	depth  int
+	path   []frame
+	nodes  []node
+	masked []maskedNode // by node, as far as asked for
+	sites  []site
+	// pointers is the length of all sites' pointers.
+	pointers int
+	hits     []hit
+	scratch  []byte
 }
 
 // maxFound is how many faults of one event are listed: a hostile one may have millions.
@@ -67,6 +69,7 @@ func (w *walk) reset(buf []byte, m mode, root *schema.State, base int, limits Li
 	w.mode, w.root, w.base, w.limits = m, root, base, limits
 	w.outside, w.found, w.count = nil, nil, 0
 	w.depth = base
+	w.pointers = 0
 	w.path = w.path[:0]
 	w.nodes = w.nodes[:0]
 	clear(w.masked)
@@ -156,6 +159,13 @@ func (w *walk) addSite(s site) error {
 		return w.limit(LimitSealed, w.limits.MaxSealed, s.start)
 	}
 	s.path = w.keepPath()
+	if s.path != noNode {
+		w.pointers += w.nodes[s.path].length
+	}
+	// Each token is bound to its whole pointer, so that a long name above many of them costs their product.
+	if w.pointers > w.limits.MaxWire {
+		return w.limit(LimitPointers, w.limits.MaxWire, s.start)
+	}
 	w.sites = append(w.sites, s)
 	return nil
 }

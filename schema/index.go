@@ -38,7 +38,7 @@ func (p *Plan) index(n *node, w words, lastName string) (ix *Index, rule, messag
 			return nil, "index-name", "the index cannot take its name from the location: give it a name"
 		}
 	}
-	types := p.types(n, map[*node]bool{})
+	types := p.types(n, map[*node]typeSet{})
 	scalars := types &^ (typeNull | typeArray)
 	if types&typeArray != 0 {
 		scalars |= p.itemTypes(n) &^ typeNull
@@ -104,18 +104,26 @@ func typeOf(v *value) typeSet {
 }
 
 // types says which types a schema allows, by itself and what it refers to; more than it does where that is hard to tell.
-func (p *Plan) types(n *node, seen map[*node]bool) typeSet {
+func (p *Plan) types(n *node, known map[*node]typeSet) typeSet {
 	if n.never() {
 		return 0
 	}
-	if n.raw.kind != '{' || seen[n] {
+	if n.raw.kind != '{' {
 		return typeAny
 	}
-	seen[n] = true
-	defer delete(seen, n)
+	if set, ok := known[n]; ok {
+		return set
+	}
+	known[n] = typeAny // what a recursion finds
+	set := p.typesAnew(n, known)
+	known[n] = set
+	return set
+}
+
+func (p *Plan) typesAnew(n *node, known map[*node]typeSet) typeSet {
 	set := typeAny
 	for _, t := range append(slices.Clone(p.refs[n]), n.allOf...) {
-		set &= p.types(t, seen)
+		set &= p.types(t, known)
 	}
 	if n.ref != nil && n.d.draft.refHidesSiblings() {
 		return set
@@ -126,7 +134,7 @@ func (p *Plan) types(n *node, seen map[*node]bool) typeSet {
 		}
 		var union typeSet
 		for _, t := range list {
-			union |= p.types(t, seen)
+			union |= p.types(t, known)
 		}
 		set &= union
 	}
@@ -157,7 +165,7 @@ func (p *Plan) itemTypes(n *node) typeSet {
 		var union typeSet
 		for _, item := range append(slices.Clone(e.node.prefix), e.node.items) {
 			if item != nil {
-				union |= p.types(item, map[*node]bool{})
+				union |= p.types(item, map[*node]typeSet{})
 			}
 		}
 		if e.node.items != nil {

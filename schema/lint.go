@@ -97,31 +97,39 @@ func (n *node) lint(fs *findings) {
 	if m := n.raw.member(wordSensitive); m != nil && m.kind == 'f' {
 		fs.add(n.d.finding(m.start, child(n.pointer, wordSensitive), "flag-without-effect", "x-gdpr-sensitive: false says nothing: it takes back no flag", "remove it"))
 	}
-	open := n.additional != nil && n.additional.words.sensitive || slices.ContainsFunc(n.patterns, func(p patternNode) bool { return p.node.words.sensitive })
-	if open {
-		fs.add(n.finding("names-stay-clear", "the values of this open map are sealed, its member names are not", "if the names are personal too, flag the object itself"))
-	}
 }
 
 func (p *Plan) lint(fs *findings) {
-	for _, s := range p.intern {
-		if s.outer == "" || s.index != nil {
-			continue
+	p.lintNested(fs)
+	for _, n := range p.visited {
+		open := []*node{n.additional}
+		for _, pat := range n.patterns {
+			open = append(open, pat.node)
 		}
-		for _, e := range s.elems {
-			if e.node.words.sensitive && !p.flaggedAlone(e.node) {
-				fs.add(e.node.d.finding(e.node.words.sensitiveOff, e.node.pointer, "flag-without-effect", "a flag below a flagged location: the outer value is sealed whole", "remove one of the two"))
-			}
+		if !p.flagged(n) && slices.ContainsFunc(open, p.flaggedInPlace) {
+			fs.add(n.finding("names-stay-clear", "the values of this open map are sealed, its member names are not", "if the names are personal too, flag the object itself"))
 		}
 	}
 }
 
-// flaggedAlone reports that a schema also applies outside any sealed location, where its flag has an effect.
-func (p *Plan) flaggedAlone(n *node) bool {
+// flaggedInPlace reports that a flag applies to whatever value the schema applies to.
+func (p *Plan) flaggedInPlace(n *node) bool {
+	return n != nil && slices.ContainsFunc(p.closure([]elem{{n, true}}), func(e elem) bool { return p.flagged(e.node) })
+}
+
+// lintNested notes flags that only ever apply inside a sealed location.
+func (p *Plan) lintNested(fs *findings) {
+	outside := map[*node]bool{}
 	for _, s := range p.intern {
-		if s.outer == "" && slices.ContainsFunc(s.elems, func(e elem) bool { return e.node == n }) {
-			return true
+		for _, e := range s.elems {
+			outside[e.node] = outside[e.node] || s.outer == ""
 		}
 	}
-	return false
+	for _, s := range p.intern {
+		for _, e := range s.elems {
+			if n := e.node; n.words.sensitive && n.words.index == nil && !outside[n] {
+				fs.add(n.d.finding(n.words.sensitiveOff, n.pointer, "flag-without-effect", "a flag below a flagged location: the outer value is sealed whole", "remove one of the two"))
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"sort"
 	"strconv"
+	"strings"
 )
 
 // node is one schema object (or boolean schema) of a document, with what the Plan needs of it. Nodes are built once for each document
@@ -134,6 +135,9 @@ func (b *builder) build() {
 // node makes the node of a schema and of all schemas below it.
 func (b *builder) node(v *value, pointer, base string, belowNot bool) *node {
 	d := b.d
+	if old := d.nodes[pointer]; b.late && old != nil {
+		return old
+	}
 	*b.seq++
 	n := &node{d: d, pointer: pointer, raw: v, seq: *b.seq, base: base, place: !b.late}
 	d.nodes[pointer] = n
@@ -182,7 +186,7 @@ func (b *builder) identify(n *node) {
 			}
 		}
 		if fragment != "" && d.draft.number <= 7 {
-			d.anchors[anchorKey{n.base, fragment}] = n
+			b.anchor(n, fragment, id)
 		}
 	}
 	if n.pointer == "" || n.base != "" && d.resources[n.base] == nil {
@@ -190,12 +194,12 @@ func (b *builder) identify(n *node) {
 	}
 	if d.draft.number >= 2019 {
 		if a := v.member("$anchor"); a != nil && a.kind == '"' {
-			d.anchors[anchorKey{n.base, a.str}] = n
+			b.anchor(n, a.str, a)
 		}
 	}
 	if d.draft.number >= 2020 {
 		if a := v.member("$dynamicAnchor"); a != nil && a.kind == '"' {
-			d.anchors[anchorKey{n.base, a.str}] = n
+			b.anchor(n, a.str, a)
 			d.dynamic[a.str] = append(d.dynamic[a.str], n)
 		}
 	}
@@ -204,6 +208,16 @@ func (b *builder) identify(n *node) {
 			d.dynamic[""] = append(d.dynamic[""], n)
 		}
 	}
+}
+
+// anchor notes a name; two places of one name would make a reference mean both.
+func (b *builder) anchor(n *node, name string, at *value) {
+	key := anchorKey{n.base, name}
+	if other := b.d.anchors[key]; other != nil && other != n {
+		b.out.add(b.d.finding(at.start, n.pointer, "id-duplicate", "an anchor stands twice in one resource", "anchors are unique"))
+		return
+	}
+	b.d.anchors[key] = n
 }
 
 func (b *builder) references(n *node) {
@@ -259,10 +273,21 @@ func (b *builder) subschemas(n *node, m member, at string, belowNot bool) {
 		}
 	case places&placeMap != 0 && m.value.kind == '{':
 		for _, e := range m.value.members {
+			b.refuseFlagAsName(e, child(at, e.name))
 			if isSchemaKind(e.value) {
 				b.attach(n, m.name, e.name, b.node(e.value, child(at, e.name), n.base, belowNot))
 			}
 		}
+	}
+}
+
+// refuseFlagAsName refuses a flag that was written one level too high, where it declares a member of that name.
+func (b *builder) refuseFlagAsName(m member, at string) {
+	if m.value.kind != 't' && m.value.kind != 'f' || !strings.HasPrefix(strings.ToLower(m.name), "x-") {
+		return
+	}
+	if _, near := b.spell.check(m.name); near || isWord(m.name) {
+		b.out.add(b.d.finding(m.nameOff, at, "word-misplaced", fmt.Sprintf("%q stands where the names of members do", m.name), "move it into the member's schema"))
 	}
 }
 

@@ -31,6 +31,7 @@ type Plan struct {
 	reached   map[*node]bool   // the same as a set
 	refs      map[*node][]*node
 	holds     map[*node]bool // a flag or an index at or below
+	matters   map[*node]bool // what a walk must not pass by: a flag, an index, a keyring, a file whose policy is stricter than clear
 	unnamed   map[*node]bool // a blind index that takes its name from the location, here or in the items
 
 	root *State
@@ -51,7 +52,7 @@ const maxStates = 20_000
 // newPlan reads the root's policies and the overlay, and finds every schema reachable from the root.
 func newPlan(r *Registry, e *EventSchema, out *findings) *Plan {
 	p := &Plan{reg: r, event: e, policy: PolicyReject, keyring: DefaultKeyring, overlay: map[*node]words{}, overlayAt: map[*node]string{}, reached: map[*node]bool{},
-		refs: map[*node][]*node{}, holds: map[*node]bool{}, unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{}}
+		refs: map[*node][]*node{}, holds: map[*node]bool{}, matters: map[*node]bool{}, unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{}}
 	root := e.doc.rootNode
 	if root.words.undeclared != PolicyNone {
 		p.policy = root.words.undeclared
@@ -76,11 +77,11 @@ func (p *Plan) readOverlay(out *findings) {
 	}
 	for _, entry := range m.members {
 		at := child("/"+wordOverlay, entry.name)
-		if entry.value.kind != '{' {
-			out.add(p.event.doc.finding(entry.value.start, at, "word-type", "an overlay entry must be an object of words", "see docs/vocabulary.md"))
+		if entry.value.kind != '{' || len(entry.value.members) == 0 {
+			out.add(p.event.doc.finding(entry.value.start, at, "word-type", "an overlay entry must be an object of at least one word", "see docs/vocabulary.md"))
 			continue
 		}
-		target, f := p.reg.resolve(root, entry.nameOff, entry.name)
+		target, f := p.reg.resolve(root, entry.nameOff, entry.name, out)
 		if f != nil {
 			f.Rule, f.Location = "overlay-target", at
 			out.add(*f)
@@ -150,7 +151,7 @@ func (p *Plan) reach(root *node, out *findings) {
 			if ref == nil {
 				continue
 			}
-			t, f := p.reg.resolve(n, ref.start, ref.str)
+			t, f := p.reg.resolve(n, ref.start, ref.str, out)
 			if f != nil {
 				out.add(*f)
 				continue
@@ -223,6 +224,10 @@ func (p *Plan) propagate() {
 		}
 	}
 	flood(p.holds, above, func(n *node) bool { return p.flagged(n) || p.indexed(n) })
+	flood(p.matters, above, func(n *node) bool {
+		return p.holds[n] || n.d != p.event.doc && n.d.rootNode.words.undeclared > PolicyClear ||
+			n != n.d.rootNode && slices.ContainsFunc(p.words(n), func(w words) bool { return w.keyring != "" })
+	})
 	flood(p.unnamed, inPlace, func(n *node) bool {
 		return slices.ContainsFunc(p.words(n), func(w words) bool { return w.index != nil && w.index.name == "" })
 	})
@@ -276,21 +281,32 @@ func (p *Plan) crossCheck(root *jsonschema.Schema, out *findings) {
 	for _, n := range p.visited {
 		at[n.location()] = n
 	}
+	walkCompiled(root, func(s *jsonschema.Schema) {
+		n := at[decodeLocation(s.Location)]
+		if n == nil {
+			out.add(p.event.doc.finding(p.event.doc.root.start, "", "plan-incomplete", "the validator applies a schema that the plan does not reach: "+s.Location, "please report this"))
+			return
+		}
+		if s.Ref != nil && !slices.ContainsFunc(p.refs[n], func(t *node) bool { return t.location() == decodeLocation(s.Ref.Location) }) {
+			out.add(n.finding("plan-incomplete", "the validator resolves this reference to another place than the plan does", "please report this"))
+		}
+	})
+	clearContent(root)
+}
+
+// clearContent keeps the validator from parsing content inside strings: a number there would escape the bounds of the payload.
+func clearContent(root *jsonschema.Schema) {
+	walkCompiled(root, func(s *jsonschema.Schema) { s.ContentSchema = nil })
+}
+
+// walkCompiled calls fn with each compiled schema reachable from root, content schemas excepted.
+func walkCompiled(root *jsonschema.Schema, fn func(*jsonschema.Schema)) {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	queue := []*jsonschema.Schema{root}
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
-		// Content inside strings is never parsed: a number there would escape the bounds of the payload.
-		s.ContentSchema = nil
-		n := at[decodeLocation(s.Location)]
-		if n == nil {
-			out.add(p.event.doc.finding(p.event.doc.root.start, "", "plan-incomplete", "the validator applies a schema that the plan does not reach: "+s.Location, "please report this"))
-			continue
-		}
-		if s.Ref != nil && !slices.ContainsFunc(p.refs[n], func(t *node) bool { return t.location() == decodeLocation(s.Ref.Location) }) {
-			out.add(n.finding("plan-incomplete", "the validator resolves this reference to another place than the plan does", "please report this"))
-		}
+		fn(s)
 		for _, c := range subschemasOf(s) {
 			if c != nil && !seen[c] {
 				seen[c] = true

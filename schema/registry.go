@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -43,6 +44,11 @@ type source struct {
 func Load(paths ...string) (*Registry, error) {
 	var sources []source
 	for _, p := range paths {
+		if target, err := filepath.EvalSymlinks(p); err == nil && target != filepath.Clean(p) {
+			if info, err := os.Stat(p); err == nil && info.IsDir() {
+				p += string(filepath.Separator) // WalkDir does not follow a link, unless it ends like a directory
+			}
+		}
 		err := filepath.WalkDir(p, func(file string, e fs.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -125,10 +131,12 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 func load(sources []source) (*Registry, error) {
 	r := &Registry{byURL: map[string]*document{}, byType: map[string]map[int]*EventSchema{}}
 	var refused findings
+	read := map[string]bool{}
 	for _, s := range sources {
-		if r.byURL[s.url] != nil {
+		if read[s.url] {
 			continue // the same file, named twice
 		}
+		read[s.url] = true
 		src, err := s.read()
 		if errors.Is(err, errTooLarge) {
 			refused.add(Finding{File: s.file, Rule: "file-too-large", Message: fmt.Sprintf("the file has more than %d bytes", maxDocumentBytes), Hint: "split the schema"})
@@ -147,12 +155,33 @@ func load(sources []source) (*Registry, error) {
 	if err := refused.err(); err != nil {
 		return nil, err
 	}
+	r.checkResources(&refused)
+	if err := refused.err(); err != nil {
+		return nil, err
+	}
 	r.compile(&refused)
 	if err := refused.err(); err != nil {
 		return nil, err
 	}
 	r.lint()
 	return r, nil
+}
+
+// checkResources refuses an embedded resource whose URL is another file's, or another's embedded resource's: a reference would mean both.
+func (r *Registry) checkResources(refused *findings) {
+	owner := map[string]*document{}
+	for _, d := range r.docs {
+		for u, n := range d.resources {
+			other := owner[u]
+			if of := r.byURL[u]; other == nil && of != nil && n != of.rootNode {
+				other = of
+			}
+			if other != nil {
+				refused.add(n.finding("id-duplicate", fmt.Sprintf("%s has the same id", other.file), "ids are unique"))
+			}
+			owner[u] = d
+		}
+	}
 }
 
 // addDocument reads one document's schemas, words, ids and event type.
@@ -163,6 +192,9 @@ func (r *Registry) addDocument(d *document, refused *findings) {
 	}
 	b := builder{d: d, out: refused, seq: &r.seq, spell: speller{}}
 	b.build()
+	if other := r.byURL[d.url]; other != nil {
+		refused.add(other.finding(other.root.start, "/"+other.draft.id, "id-duplicate", fmt.Sprintf("the id is where %s stands", d.file), "ids are unique"))
+	}
 	r.byURL[d.url] = d
 	if d.id != d.url {
 		if other := r.byURL[d.id]; other != nil {
@@ -255,10 +287,10 @@ func (r *Registry) compile(refused *findings) {
 				own.add(r.compileFinding(e, err))
 				compiler = r.newCompiler() // after an error this library's compiler may give half-built schemas
 			} else {
-				e.compiled = compiled
 				p.crossCheck(compiled, &own)
 				p.prepare(&own)
 				e.plan = p
+				e.validator = r.newValidator(e, compiled)
 			}
 		}
 		for _, f := range own.list {
@@ -285,6 +317,26 @@ func (r *Registry) newCompiler() *jsonschema.Compiler {
 		return io.NopCloser(bytes.NewReader(d.src)), nil
 	}
 	return c
+}
+
+// newValidator wraps a compiled schema; where payloads could multiply its work, with a meter.
+func (r *Registry) newValidator(e *EventSchema, compiled *jsonschema.Schema) *validator {
+	v := &validator{plain: compiled}
+	if !e.plan.multiplies() {
+		return v
+	}
+	v.metered = make(chan *metered, runtime.GOMAXPROCS(0))
+	v.compile = func() (*metered, error) {
+		m := &metered{meter: &meter{}}
+		c := r.newCompiler()
+		c.RegisterExtension("work", nil, m.meter)
+		var err error
+		if m.schema, err = compileSchema(c, e.doc.id); err == nil {
+			clearContent(m.schema)
+		}
+		return m, err
+	}
+	return v
 }
 
 type missingError struct{ url string }
@@ -359,12 +411,12 @@ func (r *Registry) Findings() []Finding { return slices.Clone(r.findings) }
 
 // EventSchema is one event type's schema at one version. It is immutable and safe for concurrent use.
 type EventSchema struct {
-	typ      string
-	version  int
-	doc      *document
-	reg      *Registry
-	compiled *jsonschema.Schema
-	plan     *Plan
+	typ       string
+	version   int
+	doc       *document
+	reg       *Registry
+	validator *validator
+	plan      *Plan
 }
 
 // Type returns the event type.

@@ -38,7 +38,7 @@ func splitURL(u string) (base, fragment string) {
 }
 
 // resolve finds the schema that a reference of n (at an offset of its document) names, offline.
-func (r *Registry) resolve(n *node, off int, ref string) (*node, *Finding) {
+func (r *Registry) resolve(n *node, off int, ref string, out *findings) (*node, *Finding) {
 	fail := func(rule, message, hint string) (*node, *Finding) {
 		f := n.d.finding(off, n.pointer, rule, message, hint)
 		return nil, &f
@@ -74,19 +74,29 @@ func (r *Registry) resolve(n *node, off int, ref string) (*node, *Finding) {
 	if err != nil {
 		return fail("ref-invalid", "the reference's fragment is not a JSON pointer", "")
 	}
+	if strings.Count(pointer, "/") != strings.Count(fragment, "/") || strings.Count(pointer, "~") != strings.Count(fragment, "~") {
+		return fail("ref-invalid", "the reference percent-encodes a slash or a tilde, which readers of JSON pointers take in two ways", "write ~1 and ~0")
+	}
+	tokens, _ := splitPointer(pointer)
+	canonical := ""
+	for _, t := range tokens {
+		canonical = child(canonical, t)
+	}
+	if canonical != pointer {
+		return fail("ref-invalid", "the reference's fragment is not a JSON pointer: a tilde is written ~0", "")
+	}
 	pointer = resource.pointer + pointer
 	if t := d.nodes[pointer]; t != nil {
 		return t, nil
 	}
-	tokens, _ := splitPointer(pointer)
+	tokens, _ = splitPointer(pointer)
 	v := d.root.lookup(tokens)
 	if v == nil || !isSchemaKind(v) {
 		return fail("ref-not-found", fmt.Sprintf("there is no schema at %s in %s", pointer, d.file), "")
 	}
 	// A place that no keyword of the draft makes a schema, such as #/components/schemas/X: it becomes one by being referred to. Flags
 	// there were refused when the document was read.
-	var quiet findings
-	b := builder{d: d, out: &quiet, seq: &r.seq, late: true, spell: speller{}}
+	b := builder{d: d, out: out, seq: &r.seq, late: true, spell: speller{}}
 	return b.node(v, pointer, r.enclosingBase(d, tokens), false), nil
 }
 

@@ -141,7 +141,7 @@ func (p *Plan) closure(start []elem) []elem {
 	}
 	elems := make([]elem, 0, len(in))
 	for n, declares := range in {
-		if n.raw.kind == '{' { // true and false say nothing that a state needs
+		if n.raw.kind != 'f' { // false says nothing that a state needs; true may be flagged by an overlay, and its file has a policy
 			elems = append(elems, elem{n, declares})
 		}
 	}
@@ -155,7 +155,7 @@ func (p *Plan) newState(elems []elem, w way) *State {
 	holds, declaresNames := false, false
 	for _, e := range elems {
 		n := e.node
-		holds = holds || p.holds[n]
+		holds = holds || p.matters[n]
 		s.readFlags(n)
 		for _, name := range n.names {
 			s.names[name] = true
@@ -173,6 +173,7 @@ func (p *Plan) newState(elems []elem, w way) *State {
 			s.padTo = max(s.padTo, boundOf(e.node))
 		}
 	}
+	s.checkRoots()
 	s.settleIndex()
 	if s.outer != "" && s.flaggedHere() && s.keyring != s.outer {
 		s.setConflict("keyring-conflict", fmt.Sprintf("a flag of keyring %q below a flagged location of keyring %q", s.keyring, s.outer), s.flagNode(), 0)
@@ -186,23 +187,48 @@ func (p *Plan) newState(elems []elem, w way) *State {
 	return s
 }
 
-// readFlags takes over the words of one subschema.
+// readFlags takes over the words of one subschema, those of its text and those of the overlay alike.
 func (s *State) readFlags(n *node) {
-	for _, w := range s.plan.words(n) {
-		if w.sensitive {
-			k := s.plan.keyring
-			if w.keyring != "" {
-				k = w.keyring
-			}
-			if s.sealed && s.keyring != k {
-				s.setConflict("keyring-conflict", fmt.Sprintf("keyrings %q and %q meet at one location", s.keyring, k), n, w.sensitiveOff)
-			}
-			s.sealed, s.keyring = true, k
-		} else if w.keyring != "" && n != n.d.rootNode {
-			s.setConflict("keyring-unflagged", "x-gdpr-keyring at a location that is not flagged", n, w.keyringOff)
+	ws := s.plan.words(n)
+	sensitive, keyring := false, ""
+	for _, w := range ws {
+		sensitive = sensitive || w.sensitive
+		if w.keyring != "" && keyring != "" && keyring != w.keyring {
+			s.setConflict("keyring-conflict", fmt.Sprintf("the schema names keyring %q, the overlay %q", keyring, w.keyring), n, 0)
 		}
+		if w.keyring != "" {
+			keyring = w.keyring
+		}
+	}
+	switch {
+	case sensitive:
+		k := s.plan.keyring
+		if keyring != "" {
+			k = keyring
+		}
+		if s.sealed && s.keyring != k {
+			s.setConflict("keyring-conflict", fmt.Sprintf("keyrings %q and %q meet at one location", s.keyring, k), n, n.words.sensitiveOff)
+		}
+		s.sealed, s.keyring = true, k
+	case keyring != "" && (n != n.d.rootNode || keyring != n.words.keyring):
+		s.setConflict("keyring-unflagged", "x-gdpr-keyring at a location that is not flagged", n, n.words.keyringOff)
+	}
+	for _, w := range ws {
 		if w.index != nil {
 			s.readIndex(n, w)
+		}
+	}
+}
+
+// checkRoots refuses a flagged location at which another file's root stands that names another keyring: as the file's default, or for this
+// location, it would be lost.
+func (s *State) checkRoots() {
+	if !s.sealed {
+		return
+	}
+	for _, e := range s.elems {
+		if n := e.node; n == n.d.rootNode && n.words.keyring != "" && n.words.keyring != s.keyring {
+			s.setConflict("keyring-conflict", fmt.Sprintf("keyrings %q and %q meet at one location", s.keyring, n.words.keyring), n, n.words.keyringOff)
 		}
 	}
 }
@@ -211,9 +237,9 @@ func (s *State) readIndex(n *node, w words) {
 	ix, rule, message := s.plan.index(n, w, s.lastName)
 	switch {
 	case rule != "":
-		s.setConflict(rule, message, n, w.indexOff)
+		s.setConflict(rule, message, n, n.words.indexOff)
 	case s.index != nil && !s.index.equal(ix):
-		s.setConflict("index-conflict", fmt.Sprintf("blind indexes %q and %q meet at one location", s.index.Name, ix.Name), n, w.indexOff)
+		s.setConflict("index-conflict", fmt.Sprintf("blind indexes %q and %q meet at one location", s.index.Name, ix.Name), n, n.words.indexOff)
 	default:
 		s.index = ix
 	}
@@ -238,6 +264,7 @@ func (s *State) settleIndex() {
 	}
 }
 
+// setConflict keeps the first conflict. off is where in n's document; 0, as for a word of an overlay, is the schema itself.
 func (s *State) setConflict(rule, message string, n *node, off int) {
 	if s.conflict != nil {
 		return
@@ -283,7 +310,7 @@ func (p *Plan) declaresOthers(n *node) bool {
 func (p *Plan) says(n *node) bool { return p.saysUnless(n, map[*node]bool{}) }
 
 func (p *Plan) saysUnless(n *node, seen map[*node]bool) bool {
-	if n.raw.kind != '{' || seen[n] {
+	if n.never() || seen[n] {
 		return false
 	}
 	seen[n] = true
@@ -491,6 +518,9 @@ func (s *State) stepMember(name string, matched []byte) *State {
 		}
 	}
 	w := way{policy: s.policy, outer: s.below(), lastName: name}
+	if w.outer == "" && s.sealedIfObject {
+		w.outer = s.keyring // it has members, so it is an object, and sealed whole
+	}
 	if !declared && w.outer == "" {
 		switch s.policy {
 		case PolicyReject:

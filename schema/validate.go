@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// ValidationError lists what a payload violates, in a stable order, without any payload value.
+// ValidationError lists what a payload violates, at most 100 rules, in a stable order, without any payload value.
 type ValidationError struct {
 	Type       string
 	Version    int
@@ -34,6 +34,9 @@ func (e *ValidationError) Error() string {
 func (e *ValidationError) Hint() string {
 	return "the rule stands in " + e.Violations[0].Schema
 }
+
+// maxViolations bounds what a refusal lists: a payload can break a rule a million times.
+const maxViolations = 100
 
 // Violation is one broken rule.
 type Violation struct {
@@ -125,11 +128,15 @@ func (e *EventSchema) Validate(payload []byte) error {
 	if err := dec.Decode(&v); err != nil {
 		return &ValidationError{Type: e.typ, Version: e.version, Violations: []Violation{{Keyword: "syntax", Schema: e.doc.file, Message: "not valid JSON"}}}
 	}
-	err := validate(e.compiled, v)
+	err := e.validator.validate(v)
 	if err == nil {
 		return nil
 	}
 	out := &ValidationError{Type: e.typ, Version: e.version}
+	if err == errWork {
+		out.Violations = []Violation{{Keyword: "limit", Schema: e.doc.file, Message: fmt.Sprintf("takes more than %d steps to validate: alternatives that recur multiply", maxWork)}}
+		return out
+	}
 	if invalid, ok := err.(*jsonschema.ValidationError); ok {
 		r := reporter{e: e, instance: v}
 		r.report(invalid)
@@ -147,18 +154,6 @@ func (e *EventSchema) Validate(payload []byte) error {
 	return out
 }
 
-// validate runs the validator; a panic of it refuses the payload, and its text, which may hold a value, is dropped.
-func validate(s *jsonschema.Schema, v any) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errValidatorPanic
-		}
-	}()
-	return s.Validate(v)
-}
-
-var errValidatorPanic = fmt.Errorf("the validator gave up on the payload")
-
 // reporter turns the validator's error tree, which holds values, URL-escaped locations and random order, into violations.
 type reporter struct {
 	e          *EventSchema
@@ -168,7 +163,11 @@ type reporter struct {
 
 func (r *reporter) report(ve *jsonschema.ValidationError) {
 	keyword := lastToken(ve.AbsoluteKeywordLocation)
+	slices.SortFunc(ve.Causes, func(a, b *jsonschema.ValidationError) int { // the validator's order is random
+		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation), cmp.Compare(a.KeywordLocation, b.KeywordLocation))
+	})
 	switch {
+	case len(r.violations) == maxViolations:
 	case keyword == "anyOf" || keyword == "oneOf":
 		r.add(ve, keyword)
 		if best := closest(ve.Causes); best != nil {
@@ -219,6 +218,9 @@ func lastToken(location string) string {
 }
 
 func (r *reporter) add(ve *jsonschema.ValidationError, keyword string) {
+	if len(r.violations) == maxViolations {
+		return
+	}
 	tokens := instanceTokens(ve.InstanceLocation)
 	location, v := r.mask(tokens)
 	d, pointer := r.locate(ve.AbsoluteKeywordLocation)

@@ -80,7 +80,8 @@ func flatten(s string) string {
 }
 
 // damerauLevenshtein counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
-func damerauLevenshtein(a, b string) int {
+func damerauLevenshtein(s, t string) int {
+	a, b := []rune(s), []rune(t)
 	if d := len(a) - len(b); d > 2 || d < -2 { // more than anyone here asks about
 		return 3
 	}

@@ -1,6 +1,8 @@
 package eventline
 
 import (
+	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -53,6 +55,12 @@ func (l *Line) Wire() envelope.Wire {
 		OccurredAt: l.OccurredAt, Headers: l.Headers, Payload: l.Payload,
 	}
 }
+
+// Format keeps payloads, aggregate ids and headers out of logs, whatever the verb.
+func (l Line) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%v: %v", l.Position, l.Event()) }
+
+// LogValue is what Format prints, for slog.
+func (l Line) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(l)) }
 
 // fill gives absent members their defaults.
 func (l *Line) fill(now func() time.Time) {

@@ -1,9 +1,11 @@
 package eventline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -309,5 +311,19 @@ func TestAMemberSpeltOtherwiseIsRecognised(t *testing.T) {
 		if !errors.As(err, &refused) || refused.Hint() != "did you mean aggregate_id?" {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestALineIsLoggedWithoutWhatItHolds(t *testing.T) {
+	t.Parallel()
+	line, err := readerOf(`{"type":"a.b","aggregate_id":"zebra-1","headers":{"h":"zebra-2"},"payload":{"n":"zebra-3"}}`, Plaintext).Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("line", "v", line, "value", *line)
+	fmt.Fprintf(&log, "%v %+v %#v %s %d %x", line, *line, line, *line, *line, *line)
+	if strings.Contains(log.String(), "zebra") || strings.Contains(log.String(), fmt.Sprintf("%x", "zebra")) || !strings.Contains(log.String(), ":1:1") {
+		t.Errorf("%s", log.String())
 	}
 }
