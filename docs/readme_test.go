@@ -94,7 +94,7 @@ func TestTheReadmesCommandsWorkAsPrinted(t *testing.T) {
 	}
 	clone := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(clone, "bin")+"/",
-		"./cmd/fieldcrypt", "./examples/producer", "./examples/consumer", "./examples/find")
+		"./cmd/fieldcrypt", "./examples/embedded/producer", "./examples/embedded/consumer", "./examples/embedded/find")
 	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -113,7 +113,7 @@ func TestTheReadmesCommandsWorkAsPrinted(t *testing.T) {
 			dir = filepath.Join(dir, to)
 			continue
 		}
-		command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(step.command, "go run ../examples/", "../bin/"))
+		command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(step.command, "go run ../examples/embedded/", "../bin/"))
 		command.Dir = dir
 		for _, variable := range os.Environ() {
 			if !strings.HasPrefix(variable, "FIELDCRYPT_") {

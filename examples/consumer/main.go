@@ -1,50 +1,57 @@
-// Command consumer reads the outbox, opens each event that tells of an invoice, and writes the letter that goes with it.
-// Each event counts once, however often the program runs.
+// Command consumer is a process of its own that reads the outbox in Postgres, opens each event that tells of an invoice with
+// the keyring in Vault, and writes the letter that goes with it. Each event counts once, however often and however many
+// times at once the program runs.
 //
-//	consumer -project DIR
+//	consumer
 //
-// DIR is a project as `fieldcrypt init` makes it, migrated.
+// Where things are is said by the variables FIELDCRYPT_SCHEMAS, FIELDCRYPT_KEYRING and FIELDCRYPT_OUTBOX, as for
+// examples/producer. docs/operations.md sets up what the program needs: it may read the outbox, but not its blind indexes.
 package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
-	"path/filepath"
+	"os/signal"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
-	"github.com/fieldcrypt/fieldcrypt/keyring/filekeyring"
-	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
+	"github.com/fieldcrypt/fieldcrypt/keyring/vaultkeyring"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
 func main() {
-	project := flag.String("project", ".", "`directory` of the project")
 	flag.Parse()
-	if err := run(context.Background(), *project, os.Stdout); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "consumer:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, project string, out io.Writer) (err error) {
-	registry, err := schema.Load(filepath.Join(project, "schemas"))
+func run(ctx context.Context, out io.Writer) error {
+	registry, err := schema.Load(os.Getenv("FIELDCRYPT_SCHEMAS"))
 	if err != nil {
 		return err
 	}
-	file, err := filekeyring.New(filepath.Join(project, "keyring.json"), filekeyring.Options{
-		Passphrase: filekeyring.PassphraseFile(filepath.Join(project, "passphrase")),
-	})
+	location, err := vaultkeyring.ParseURL(os.Getenv("FIELDCRYPT_KEYRING"))
 	if err != nil {
 		return err
 	}
-	ring, err := keyring.Open(ctx, "default", file, file, keyring.Options{})
+	vault, err := vaultkeyring.New(location, vaultkeyring.Options{}) // VAULT_ADDR, VAULT_ROLE_ID …
+	if err != nil {
+		return err
+	}
+	ring, err := keyring.Open(ctx, "default", vault, vault, keyring.Options{Logger: slog.Default()})
 	if err != nil {
 		return err
 	}
@@ -57,16 +64,16 @@ func run(ctx context.Context, project string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	outbox, err := sqlite.Open(ctx, filepath.Join(project, "outbox.db"), sqlite.Options{})
+	db, err := pgxpool.New(ctx, os.Getenv("FIELDCRYPT_OUTBOX"))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, outbox.Close()) }()
-	return (&consumer{db: outbox.DB(), opener: opener, out: out}).consume(ctx)
+	defer db.Close()
+	return (&consumer{db: db, opener: opener, out: out}).consume(ctx)
 }
 
 type consumer struct {
-	db     *sql.DB
+	db     *pgxpool.Pool
 	opener *envelope.Opener
 	out    io.Writer
 }
@@ -83,40 +90,35 @@ type invoice struct {
 
 // consume applies the events that were not applied before. One that does not open stops no other.
 func (c *consumer) consume(ctx context.Context) error {
-	if _, err := c.db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS letters (event_id TEXT NOT NULL PRIMARY KEY, number TEXT NOT NULL)`); err != nil {
-		return err
-	}
-	events, err := c.pending(ctx)
-	if err != nil {
-		return err
-	}
 	var failed []error
-	for _, event := range events {
-		if err := c.apply(ctx, event); err != nil {
-			failed = append(failed, fmt.Errorf("event %s: %w", event.ID, err))
+	for after := "00000000-0000-0000-0000-000000000000"; ; {
+		events, err := c.pending(ctx, after)
+		if err != nil || len(events) == 0 {
+			return errors.Join(append(failed, err)...)
+		}
+		for _, event := range events {
+			if err := c.apply(ctx, event); err != nil {
+				failed = append(failed, fmt.Errorf("event %s: %w", event.ID, err))
+			}
+			after = event.ID
 		}
 	}
-	return errors.Join(failed...)
 }
 
-// pending reads what an event needs to be opened. Nothing in it is trusted yet.
-func (c *consumer) pending(ctx context.Context) (events []envelope.Wire, err error) {
-	rows, err := c.db.QueryContext(ctx, `
-		SELECT id, event_type, event_version, aggregate_id, payload FROM outbox_events
-		WHERE event_type = 'invoice.issued' AND id NOT IN (SELECT event_id FROM letters)
-		ORDER BY created_at, id`)
+// pending reads what some events need to be opened. Nothing in it is trusted yet. Which events were applied is asked, not how
+// far the last run came: a transaction that commits late brings an event with an earlier id.
+func (c *consumer) pending(ctx context.Context, after string) ([]envelope.Wire, error) {
+	rows, err := c.db.Query(ctx, `
+		SELECT id::text, event_type, event_version, aggregate_id, payload::text FROM outbox_events e
+		WHERE event_type = 'invoice.issued' AND id > $1 AND NOT EXISTS (SELECT FROM letters WHERE event_id = e.id)
+		ORDER BY id LIMIT 100`, after)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var e envelope.Wire
-		if err := rows.Scan(&e.ID, &e.Type, &e.Version, &e.AggregateID, &e.Payload); err != nil {
-			return nil, err
-		}
-		events = append(events, e)
-	}
-	return events, rows.Err()
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e envelope.Wire, err error) {
+		err = row.Scan(&e.ID, &e.Type, &e.Version, &e.AggregateID, &e.Payload)
+		return e, err
+	})
 }
 
 //readme:begin apply
@@ -133,18 +135,19 @@ func (c *consumer) apply(ctx context.Context, event envelope.Wire) error {
 	if err := json.Unmarshal(opened.Event.Payload, &inv); err != nil {
 		return err
 	}
-	tx, err := c.db.BeginTx(ctx, nil)
+	tx, err := c.db.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // does nothing once the transaction is committed
-	if _, err := tx.ExecContext(ctx, `INSERT INTO letters (event_id, number) VALUES (?, ?)`, event.ID, inv.Number); err != nil {
+	defer tx.Rollback(ctx) // does nothing once the transaction is committed
+	applied, err := tx.Exec(ctx, `INSERT INTO letters (event_id, number) VALUES ($1, $2) ON CONFLICT DO NOTHING`, event.ID, inv.Number)
+	if err != nil || applied.RowsAffected() == 0 { // another consumer was faster
 		return err
 	}
 	if _, err := fmt.Fprintf(c.out, "To %s <%s>: invoice %s over %s\n", inv.Customer.Name, inv.Customer.Email, inv.Number, inv.Total); err != nil {
 		return err
 	}
-	return tx.Commit()
+	return tx.Commit(ctx)
 }
 
 //readme:end

@@ -1,52 +1,65 @@
-// Command producer issues invoices. For each it writes a row of its own table and an event that tells of it, in one
-// transaction: both are there, or neither is. Names, addresses and tax numbers leave the program only as ciphertext.
+// Command producer issues invoices, as a service in production does: its keyring is in Vault, its rows are in Postgres. For
+// each invoice it writes a row of its own table and an event that tells of it, in one transaction: both are there, or
+// neither is. Names, addresses and tax numbers leave the program only as ciphertext.
 //
-//	producer -project DIR < invoices
+//	producer < invoices
 //
-// DIR is a project as `fieldcrypt init` makes it, migrated. The invoices are JSON objects as the schema invoice.issued
-// wants them.
+// The invoices are JSON objects as the schema invoice.issued wants them. Where things are is said by the variables that the
+// command line takes too:
+//
+//	FIELDCRYPT_SCHEMAS   the directory of the schemas
+//	FIELDCRYPT_KEYRING   vault://MOUNT/PATH?transit=MOUNT/KEY; address and login come from VAULT_ADDR, VAULT_ROLE_ID …
+//	FIELDCRYPT_OUTBOX    postgres://HOST/DATABASE; user and password may come from PGUSER, PGPASSFILE …
+//
+// docs/operations.md sets up what the program needs. examples/embedded/producer does the same without any server.
 package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
-	"path/filepath"
+	"os/signal"
+	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
-	"github.com/fieldcrypt/fieldcrypt/keyring/filekeyring"
-	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
+	"github.com/fieldcrypt/fieldcrypt/keyring/vaultkeyring"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore/postgres"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
 func main() {
-	project := flag.String("project", ".", "`directory` of the project")
+	refresh := flag.Duration("refresh", 5*time.Minute, "how `often` to load the keyring anew")
+	databaseSQL := flag.Bool("database-sql", false, "write through database/sql instead of pgx")
 	flag.Parse()
-	if err := run(context.Background(), *project, os.Stdin, os.Stdout); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *refresh, *databaseSQL, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "producer:", err)
 		os.Exit(1)
 	}
 }
 
 //readme:begin open
-func open(ctx context.Context, project string) (*service, error) {
-	registry, err := schema.Load(filepath.Join(project, "schemas"))
+func open(ctx context.Context) (*service, error) {
+	registry, err := schema.Load(os.Getenv("FIELDCRYPT_SCHEMAS"))
 	if err != nil {
 		return nil, err
 	}
-	file, err := filekeyring.New(filepath.Join(project, "keyring.json"), filekeyring.Options{
-		Passphrase: filekeyring.PassphraseFile(filepath.Join(project, "passphrase")),
-	})
+	location, err := vaultkeyring.ParseURL(os.Getenv("FIELDCRYPT_KEYRING"))
 	if err != nil {
 		return nil, err
 	}
-	ring, err := keyring.Open(ctx, "default", file, file, keyring.Options{})
+	vault, err := vaultkeyring.New(location, vaultkeyring.Options{}) // VAULT_ADDR, VAULT_ROLE_ID …
+	if err != nil {
+		return nil, err
+	}
+	ring, err := keyring.Open(ctx, "default", vault, vault, keyring.Options{Logger: slog.Default()})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +71,7 @@ func open(ctx context.Context, project string) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	outbox, err := sqlite.Open(ctx, filepath.Join(project, "outbox.db"), sqlite.Options{})
+	outbox, err := postgres.Open(ctx, os.Getenv("FIELDCRYPT_OUTBOX"), postgres.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +83,28 @@ func open(ctx context.Context, project string) (*service, error) {
 // service is what a process opens once and shares.
 type service struct {
 	sealer *envelope.Sealer
-	outbox *sqlite.Store
+	outbox *postgres.Store
 	ring   *keyring.Keyring
 }
 
 func (s *service) close() error {
 	s.ring.Close()
 	return s.outbox.Close()
+}
+
+// keepFresh loads the keyring anew now and then, so that a rotation reaches this process. While Vault is away the keyring
+// goes on with the keys that it has, and its logger tells of that.
+func (s *service) keepFresh(ctx context.Context, interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = s.ring.Refresh(ctx)
+		}
+	}
 }
 
 // invoice is what the service knows of an invoice. Its JSON form is the event's payload.
@@ -114,30 +142,37 @@ func (s *service) issue(ctx context.Context, inv invoice) error {
 	if err != nil {
 		return err
 	}
-	tx, err := s.outbox.DB().BeginTx(ctx, nil)
+	tx, err := s.outbox.Pool().Begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // does nothing once the transaction is committed
-	if _, err := tx.ExecContext(ctx, `INSERT INTO invoices (number, total) VALUES (?, ?)`, inv.Number, inv.Total.String()); err != nil {
+	defer tx.Rollback(ctx) // does nothing once the transaction is committed
+	if _, err := tx.Exec(ctx, `INSERT INTO invoices (number, total) VALUES ($1, $2)`, inv.Number, inv.Total.String()); err != nil {
 		return err
 	}
 	if _, err := s.outbox.Write(ctx, tx, sealed); err != nil {
 		return err
 	}
-	return tx.Commit()
+	return tx.Commit(ctx)
 }
 
 //readme:end
 
-func run(ctx context.Context, project string, in io.Reader, out io.Writer) (err error) {
-	s, err := open(ctx, project)
+// issueTimeout is how long one invoice may take, waiting for a connection and for locks included.
+const issueTimeout = 30 * time.Second
+
+func run(ctx context.Context, refresh time.Duration, databaseSQL bool, in io.Reader, out io.Writer) (err error) {
+	s, err := open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := createInvoices(ctx, s.outbox.DB()); err != nil {
-		return err
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go s.keepFresh(ctx, refresh)
+	issue := s.issue
+	if databaseSQL {
+		issue = s.issueSQL
 	}
 	invoices := json.NewDecoder(in)
 	invoices.DisallowUnknownFields()
@@ -149,14 +184,15 @@ func run(ctx context.Context, project string, in io.Reader, out io.Writer) (err 
 		case err != nil:
 			return fmt.Errorf("reading an invoice: %w", err)
 		}
-		if err := s.issue(ctx, inv); err != nil {
+		if err := inTime(ctx, inv, issue); err != nil {
 			return fmt.Errorf("invoice %s: %w", inv.Number, err)
 		}
 		fmt.Fprintf(out, "issued %s\n", inv.Number)
 	}
 }
 
-func createInvoices(ctx context.Context, db *sql.DB) error {
-	_, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS invoices (number TEXT NOT NULL PRIMARY KEY, total TEXT NOT NULL)`)
-	return err
+func inTime(ctx context.Context, inv invoice, issue func(context.Context, invoice) error) error {
+	ctx, cancel := context.WithTimeout(ctx, issueTimeout)
+	defer cancel()
+	return issue(ctx, inv)
 }

@@ -81,7 +81,7 @@ func initSchemas(t *testing.T) string {
 	if !ok {
 		t.Fatal("no caller")
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", "cmd", "fieldcrypt", "internal", "initialize", "example", "schemas")
+	return filepath.Join(filepath.Dir(file), "..", "..", "..", "..", "cmd", "fieldcrypt", "internal", "initialize", "example", "schemas")
 }
 
 // Seal seals an event under the keyring as it is now.

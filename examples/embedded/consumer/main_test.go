@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
-	"github.com/fieldcrypt/fieldcrypt/examples/internal/shop"
+	"github.com/fieldcrypt/fieldcrypt/examples/embedded/internal/shop"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fieldcrypt/fieldcrypt/examples/internal/shop"
+	"github.com/fieldcrypt/fieldcrypt/examples/embedded/internal/shop"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 )
 
