@@ -2,7 +2,9 @@ package docs_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -38,6 +40,7 @@ func TestOperationsShowsThePoliciesAsTheyAre(t *testing.T) {
 // whoever reads it.
 type site struct {
 	t      *testing.T
+	vault  *testenv.VaultServer
 	dir    string
 	env    []string
 	change *strings.Replacer
@@ -48,7 +51,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	vault, postgres := testenv.PrivateVault(t), testenv.PrivatePostgres(t)
-	s := &site{t: t, dir: t.TempDir()}
+	s := &site{t: t, vault: vault.VaultServer, dir: t.TempDir()}
 	server, err := url.Parse(postgres.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +173,31 @@ func TestTheChapterSettingUpWorksAsPrinted(t *testing.T) {
 			t.Errorf("the commands do not print %q but\n%s", want, printed.String())
 		}
 	}
+	s.checkDocument()
 	s.checkSQL()
 	s.checkCommands()
+}
+
+// checkDocument: what is in Vault is what docs/format.md says.
+func (s *site) checkDocument() {
+	s.t.Helper()
+	data, _ := s.vault.Must(http.MethodGet, "secret/data/fieldcrypt/default", nil).Data["data"].(map[string]any)
+	text, ok := data["document"].(string)
+	if !ok || len(data) != 1 {
+		s.t.Fatalf("the secret holds %d fields, want a text named document", len(data))
+	}
+	var document keyringDocument
+	var clear struct{ KEK string }
+	unmarshal(s.t, text, &document)
+	unmarshal(s.t, document.Clear, &clear)
+	if want := "vault-transit:transit/fieldcrypt-default"; clear.KEK != want {
+		s.t.Errorf("kek is %q, want %q", clear.KEK, want)
+	}
+	sealed, err := base64.StdEncoding.DecodeString(document.Keysets.Seal)
+	body, isText := strings.CutPrefix(string(sealed), "vault:v1:")
+	if _, bodyErr := base64.StdEncoding.DecodeString(body); err != nil || !isText || bodyErr != nil {
+		s.t.Errorf("the seal keyset is no base64 of vault:v1:base64 (%v, %v)", err, bodyErr)
+	}
 }
 
 // roles are those that log in to Postgres, but for the migrator.
@@ -300,5 +326,26 @@ func (s *site) checkMigrations() {
 	url := s.change.Replace("postgres://shop_consumer@db.example.com/shop?sslmode=disable")
 	if out, err := s.bash(`psql -c 'SELECT bidx_customer_name FROM outbox_events' '` + url + `'`); err == nil || !strings.Contains(out, "permission denied") {
 		s.t.Errorf("the consumer reads a column that was added later: %v, %s", err, out)
+	}
+}
+
+// The defaults of the chapter are those of the code.
+func TestOperationsSaysTheDefaultTimeouts(t *testing.T) {
+	t.Parallel()
+	document := read(t, operations)
+	for _, c := range []struct{ file, constant, row string }{
+		{"keyring/vaultkeyring/vault.go", "defaultTimeout = 10 * time.Second", "with its retries and logins | 10 s | `VAULT_CLIENT_TIMEOUT`; `vaultkeyring.Options.Timeout` |"},
+		{"outboxstore/postgres/store.go", "defaultConnectTimeout   = 10 * time.Second", "| 10 s | `connect_timeout` in the URL, `PGCONNECT_TIMEOUT`; `postgres.Options.ConnectTimeout` |"},
+		{"outboxstore/postgres/store.go", "defaultStatementTimeout = 5 * time.Minute", "| 5 min | `postgres.Options.StatementTimeout` |"},
+		{"outboxstore/postgres/store.go", "defaultLockTimeout      = 5 * time.Second", "| 5 s | `postgres.Options.LockTimeout` |"},
+		{"outboxstore/postgres/store.go", "defaultMigrationWait    = time.Minute", "| 1 min | `postgres.Options.MigrationWait` |"},
+		{"keyring/keyring.go", "defaultRefreshTimeout = 10 * time.Second", "| 10 s | `keyring.Options.RefreshTimeout` |"},
+	} {
+		if !strings.Contains(read(t, c.file), c.constant) {
+			t.Errorf("%s does not hold %q: does the chapter still say what it is?", c.file, c.constant)
+		}
+		if !strings.Contains(document, c.row) {
+			t.Errorf("%s has no row that ends in %q", operations, c.row)
+		}
 	}
 }

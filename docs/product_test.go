@@ -13,6 +13,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,12 +30,12 @@ import (
 func exampleKeyring(t *testing.T) *keyring.Keyring {
 	t.Helper()
 	document := read(t, "docs/format.md")
-	_, section, found := strings.Cut(document, "### 7.4 Worked example\n")
+	_, section, found := strings.Cut(document, "### 7.5 Worked example\n")
 	if !found {
 		t.Fatal("no example of a keyring file")
 	}
 	file := codeBlocks(section, "json")[0]
-	passphrase := exampleValues(t, document, "### 7.4 Worked example")[0]["passphrase"]
+	passphrase := exampleValues(t, document, "### 7.5 Worked example")[0]["passphrase"]
 	path := filepath.Join(t.TempDir(), "keyring.json")
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
@@ -54,7 +55,7 @@ func exampleKeyring(t *testing.T) *keyring.Keyring {
 func TestTheKeyringExampleIsWhatTheFormulasGive(t *testing.T) {
 	t.Parallel()
 	document := read(t, "docs/format.md")
-	example := exampleValues(t, document, "### 7.4 Worked example")[0]
+	example := exampleValues(t, document, "### 7.5 Worked example")[0]
 	salt, err := hex.DecodeString(example["salt"])
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func TestTheKeyringExampleIsWhatTheFormulasGive(t *testing.T) {
 // exampleKeyset decrypts the seal keyset of the example's file.
 func exampleKeyset(t *testing.T, document string) []byte {
 	t.Helper()
-	example := exampleValues(t, document, "### 7.4 Worked example")[0]
+	example := exampleValues(t, document, "### 7.5 Worked example")[0]
 	unhex := func(name string) []byte {
 		b, err := hex.DecodeString(strings.ReplaceAll(example[name], " ", ""))
 		if err != nil {
@@ -116,7 +117,7 @@ type keyringDocument struct {
 // exampleDocument reads the keyring document out of the example's file.
 func exampleDocument(t *testing.T, document string) keyringDocument {
 	t.Helper()
-	_, section, _ := strings.Cut(document, "### 7.4 Worked example\n")
+	_, section, _ := strings.Cut(document, "### 7.5 Worked example\n")
 	var file struct{ Document string }
 	var inner keyringDocument
 	unmarshal(t, codeBlocks(section, "json")[0], &file)
@@ -240,6 +241,33 @@ func TestTheFormatSaysTheDefaultLimits(t *testing.T) {
 	} {
 		if !strings.Contains(document, "\n"+row+"\n") || value != 0 {
 			t.Errorf("the document's row %q is missing, or the default differs by %d", row, value)
+		}
+	}
+}
+
+// The table of section 9 is what the migrations of both dialects make.
+func TestTheFormatShowsTheOutboxAsItIsMade(t *testing.T) {
+	t.Parallel()
+	_, section, _ := strings.Cut(read(t, "docs/format.md"), "## 9. The outbox table\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	column := regexp.MustCompile(`(?m)^  ([a-z_]+) +([A-Za-z]+(?:\[\])?)[\s,]`)
+	for position, path := range map[int]string{2: "outboxstore/postgres/migrations/0001_outbox.sql", 3: "outboxstore/sqlite/migrations/0001_outbox.sql"} {
+		table, _, _ := strings.Cut(read(t, path), "\n)")
+		columns := column.FindAllStringSubmatch(table, -1)
+		if len(columns) < 18 {
+			t.Errorf("read %d columns of %s", len(columns), path)
+		}
+		for _, c := range columns {
+			row := ""
+			for line := range strings.Lines(section) {
+				if cells := strings.Split(line, "|"); len(cells) > 5 && strings.Contains(cells[1], "`"+c[1]+"`") {
+					row = strings.TrimSpace(cells[position])
+				}
+			}
+			forRelays := row == "" && strings.Contains(section, "`"+c[1]+"`")
+			if typ, _, _ := strings.Cut(row, ","); typ != c[2] && !forRelays {
+				t.Errorf("%s makes %s %s, the document says %q", path, c[1], c[2], row)
+			}
 		}
 	}
 }
