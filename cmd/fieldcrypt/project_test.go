@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,12 @@ func (p *project) with(env map[string]string) *project {
 	for _, from := range []map[string]string{p.on.env, env} {
 		for name, value := range from {
 			on.env[name] = value
+		}
+	}
+	on.secrets = slices.Clone(p.on.secrets)
+	for _, name := range []string{"VAULT_TOKEN", "VAULT_SECRET_ID"} {
+		if secret := on.env[name]; secret != "" {
+			on.secrets = append(on.secrets, secret)
 		}
 	}
 	changed.on = &on

@@ -45,13 +45,13 @@ func fromServer(err error) bool {
 	return errors.As(err, &vault) || errors.As(err, &database)
 }
 
-// again is the hint for a connection that was lost in the middle: what was committed before stays, and every command that writes goes on from there.
-const again = "run the command again: it goes on from what was committed"
+// Again is the hint for a connection that was lost in the middle: what was committed before stays, and every command that writes goes on from there.
+const Again = "run the command again: it goes on from what was committed"
 
 func hint(err error) string {
 	var database *outboxstore.DatabaseError
 	if errors.As(err, &database) && (database.Fault == outboxstore.FaultLost || database.Fault == outboxstore.FaultCommit) {
-		return again // the library's hint is about one transaction, a command runs many
+		return Again // the library's hint is about one transaction, a command runs many
 	}
 	var hinted interface {
 		error

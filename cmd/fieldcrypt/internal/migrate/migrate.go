@@ -81,6 +81,9 @@ func (f *flags) run(ctx context.Context, s *cli.Session, _ []string) error {
 		return nil
 	}
 	done, err := store.Migrate(ctx, reg.Indexes())
+	if err != nil && len(done) == 0 {
+		return err // not: nothing to migrate
+	}
 	if said := say(s, false, done); err == nil {
 		err = said
 	}

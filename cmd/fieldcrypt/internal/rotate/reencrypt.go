@@ -2,6 +2,7 @@ package rotate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -34,7 +35,25 @@ func prepare(ctx context.Context, s *cli.Session) (*reencryption, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reencryption{session: s, registry: reg, stores: stores}, nil
+	re := &reencryption{session: s, registry: reg, stores: stores}
+	if err := re.checkTables(ctx); err != nil {
+		re.close()
+		return nil, err
+	}
+	return re, nil
+}
+
+// noEvent is no event's id: a UUIDv7 is never nil.
+const noEvent = "00000000-0000-0000-0000-000000000000"
+
+// checkTables asks each outbox for a row that is not there, so that tables that are missing, or must not be read, are named before a key is made.
+func (re *reencryption) checkTables(ctx context.Context) error {
+	for _, store := range re.stores {
+		if _, err := store.Get(ctx, noEvent); err != nil && !errors.Is(err, outboxstore.ErrNoRow) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (re *reencryption) close() { _ = connect.CloseOutboxes(re.stores) }

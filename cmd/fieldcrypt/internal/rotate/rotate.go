@@ -115,7 +115,27 @@ func (f *flags) run(ctx context.Context, s *cli.Session, _ []string) error {
 	if re == nil {
 		return nil
 	}
-	return re.run(ctx, f.dryRun)
+	err := re.run(ctx, f.dryRun)
+	if err != nil && !f.reEncryptOnly && !f.dryRun {
+		return afterRotation(err)
+	}
+	return err
+}
+
+// afterRotation says of a re-encryption that was broken off what is done and what is left: the same command again would make a further key.
+func afterRotation(err error) error {
+	e := *failure.Explain(err)
+	if e.Code != failure.Broken || e.Message == "" {
+		return &e
+	}
+	e.Message += "; the keys are rotated, and rows are left under the old ones"
+	const next = "`fieldcrypt rotate --re-encrypt-only` goes on from there"
+	if e.Hint == "" || e.Hint == failure.Again {
+		e.Hint = next
+	} else {
+		e.Hint += "; then " + next
+	}
+	return &e
 }
 
 func (f *flags) rotateKeys(ctx context.Context, s *cli.Session) error {
