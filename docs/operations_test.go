@@ -173,13 +173,13 @@ func TestTheChapterSettingUpWorksAsPrinted(t *testing.T) {
 			t.Errorf("the commands do not print %q but\n%s", want, printed.String())
 		}
 	}
-	s.checkDocument()
+	s.checkDocument(1)
 	s.checkSQL()
 	s.checkCommands()
 }
 
 // checkDocument: what is in Vault is what docs/format.md says.
-func (s *site) checkDocument() {
+func (s *site) checkDocument(version int) {
 	s.t.Helper()
 	data, _ := s.vault.Must(http.MethodGet, "secret/data/fieldcrypt/default", nil).Data["data"].(map[string]any)
 	text, ok := data["document"].(string)
@@ -194,9 +194,9 @@ func (s *site) checkDocument() {
 		s.t.Errorf("kek is %q, want %q", clear.KEK, want)
 	}
 	sealed, err := base64.StdEncoding.DecodeString(document.Keysets.Seal)
-	body, isText := strings.CutPrefix(string(sealed), "vault:v1:")
+	body, isText := strings.CutPrefix(string(sealed), fmt.Sprintf("vault:v%d:", version))
 	if _, bodyErr := base64.StdEncoding.DecodeString(body); err != nil || !isText || bodyErr != nil {
-		s.t.Errorf("the seal keyset is no base64 of vault:v1:base64 (%v, %v)", err, bodyErr)
+		s.t.Errorf("the seal keyset is no base64 of vault:v%d:base64 (%v, %v)", version, err, bodyErr)
 	}
 }
 
@@ -290,7 +290,22 @@ func (s *site) checkCommands() {
 			s.t.Errorf("as %s %s: it shows a value\n%s", c.role, c.command, out)
 		}
 	}
+	s.checkTransitRotation()
 	s.checkMigrations()
+}
+
+// checkTransitRotation: a new version of the Transit key opens what there is, and seals the next change.
+func (s *site) checkTransitRotation() {
+	s.t.Helper()
+	const command = "vault write -f transit/keys/fieldcrypt-default/rotate"
+	if !strings.Contains(read(s.t, operations), "`"+command+"`") {
+		s.t.Errorf("%s does not name the command %s", operations, command)
+	}
+	script := command + "\nas producer fieldcrypt write events.ndjson\nas rotator fieldcrypt rotate --now"
+	if out, err := s.bash(s.script + script); err != nil {
+		s.t.Errorf("%s\n%v\n%s", script, err, out)
+	}
+	s.checkDocument(2)
 }
 
 // checkMigrations: a schema gets a further index, which the migrator alone can bring.
