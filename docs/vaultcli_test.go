@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Vault's own command line is no Go module that could be built here. So that the documents' commands can be run by a shell as
-// they are printed, this test program is also a `vault` that understands what they use of it, strictly, and calls the API of
-// a real server as Vault's own would.
+// Vault's own command line takes all of Vault to build, with every engine and login. So that the documents' commands can be run
+// by a shell as they are printed, this test program is also a `vault` that understands what they use of it, strictly, and calls
+// the API of a real server as Vault's own would.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "vault" {
 		os.Exit(m.Run())
@@ -132,12 +132,20 @@ func enableSecrets(engine, path, version string) error {
 	}
 	// Vault sets a KV v2 mount up in the background; who types is not as fast as a script.
 	const most, every = time.Minute, 20 * time.Millisecond
-	for deadline := time.Now().Add(most); ; {
+	deadline := time.NewTimer(most)
+	defer deadline.Stop()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
 		_, err := callVault(http.MethodGet, path+"/config", nil)
-		if err == nil || time.Now().After(deadline) {
-			return err
+		if err == nil {
+			return nil
 		}
-		<-time.After(every)
+		select {
+		case <-deadline.C:
+			return err
+		case <-tick.C:
+		}
 	}
 }
 
