@@ -4,7 +4,7 @@
 //
 // # Writing
 //
-// A dialect (outboxstore/sqlite) gives Write, which joins the caller's transaction:
+// A dialect (outboxstore/postgres, outboxstore/sqlite) gives Write, which joins the caller's transaction:
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	…                                    // business rows

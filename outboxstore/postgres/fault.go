@@ -163,6 +163,9 @@ func connectionFault(err error) outboxstore.DatabaseFault {
 		if pgconn.Timeout(err) {
 			return outboxstore.FaultTimeout
 		}
+		if errors.Is(err, pgconn.ErrReadOnlyConnection) { // target_session_attrs=read-write met a standby
+			return outboxstore.FaultReadOnly
+		}
 		return outboxstore.FaultUnreachable
 	}
 	var network net.Error
@@ -223,12 +226,14 @@ func leafText(err error) string {
 	for _, known := range []error{
 		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, driver.ErrBadConn, context.DeadlineExceeded,
 		pgx.ErrTxClosed, pgx.ErrTxCommitRollback, sql.ErrTxDone, sql.ErrConnDone,
+		pgconn.ErrReadOnlyConnection, pgconn.ErrReadWriteConnection, pgconn.ErrPrimaryConnection,
 	} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
 	}
-	if text := err.Error(); text == "server refused TLS connection" || text == "conn closed" || text == "closed pool" {
+	switch text := err.Error(); text { // no exported error
+	case "server refused TLS connection", "closed pool":
 		return text
 	}
 	return fmt.Sprintf("an error of type %T, whose text is left out since it may hold a value", err)

@@ -53,6 +53,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"no such host":     {changed(t, admin, func(u *url.URL) { u.Host = "no-such-host.invalid:5432" }), outboxstore.FaultUnreachable},
 		"no such database": {changed(t, admin, func(u *url.URL) { u.Path = "/no_such_database" }), outboxstore.FaultNoDatabase},
 		"no TLS there":     {with(admin, "sslmode", "require"), outboxstore.FaultUnreachable},
+		"a standby":        {with(with(admin, "default_transaction_read_only", "on"), "target_session_attrs", "read-write"), outboxstore.FaultReadOnly},
 		"no such setting":  {with(admin, "no_such_setting", "1"), outboxstore.FaultSettings},
 	} {
 		t.Run(name, func(t *testing.T) {

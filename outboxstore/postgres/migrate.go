@@ -138,7 +138,7 @@ func (s *Store) lock(ctx context.Context, q querier) error {
 func carryOut(ctx context.Context, conn *pgx.Conn, steps []step) (err error) {
 	if steps[0].alone {
 		_, err := conn.Exec(ctx, steps[0].sql)
-		return err
+		return commitFault(doingMigrate, err)
 	}
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
@@ -154,5 +154,5 @@ func carryOut(ctx context.Context, conn *pgx.Conn, steps []step) (err error) {
 			return err
 		}
 	}
-	return tx.Commit(ctx)
+	return commitFault(doingMigrate, tx.Commit(ctx))
 }

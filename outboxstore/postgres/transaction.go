@@ -117,7 +117,12 @@ func (s *Store) begin(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 func (s *Store) commit(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := pgxQuerier{timeout: s.statementTimeout}.bound(context.WithoutCancel(ctx))
 	defer cancel()
-	err := fault("commit", tx.Commit(ctx))
+	return commitFault("commit", tx.Commit(ctx))
+}
+
+// commitFault is the fault of something that may have been committed when its answer was lost.
+func commitFault(doing string, err error) error {
+	err = fault(doing, err)
 	var e *outboxstore.DatabaseError
 	if errors.As(err, &e) && (e.Fault == outboxstore.FaultLost || e.Fault == outboxstore.FaultTimeout || e.Fault == outboxstore.FaultOther && e.Code == "") {
 		e.Fault = outboxstore.FaultCommit
