@@ -114,6 +114,30 @@ func manyRotations(t *testing.T, project *project, runs int) {
 	}
 }
 
+func TestOfCreatesAtOnceOnVaultOneWins(t *testing.T) {
+	t.Parallel()
+	project := newProjectOn(t, onServers(t), 0)
+	another := []string{"--keyring", project.on.names["ANOTHER"]}
+	results := make([]result, 3)
+	var wait sync.WaitGroup
+	for i := range results {
+		wait.Go(func() { results[i] = project.call(append([]string{"keys", "create"}, another...)...) })
+	}
+	wait.Wait()
+	won := ""
+	for _, r := range results {
+		switch {
+		case r.code == failure.Done && won == "":
+			won = r.stdout
+		case r.code != failure.Broken || !strings.Contains(r.stderr, "error: keyring default exists already (revision 1 by ") || !strings.Contains(r.stderr, "\nhint: "):
+			t.Errorf("%+v", r)
+		}
+	}
+	if listed := project.mustCall(append([]string{"keys", "list"}, another...)...); won == "" || listed.stdout != won {
+		t.Errorf("the winner made\n%sand the keyring holds\n%s", won, listed.stdout)
+	}
+}
+
 func TestARotationThatIsInterruptedCanBeRunAgain(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, time.Hour)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
+	"github.com/fieldcrypt/fieldcrypt/keyring/vaultkeyring"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
 )
 
@@ -31,7 +32,18 @@ func TestExplain(t *testing.T) {
 		"a file":                      {missing, Broken, missing.(*os.PathError).Path + ": no such file or directory", ""},
 		"an interrupt":                {fmt.Errorf("x: %w", context.Canceled), Broken, "interrupted", ""},
 		"a reader that went away":     {&os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, Broken, "", ""},
-		"anything else":               {errors.New("odd"), Broken, "odd", ""},
+		"an interrupted write to Vault": {&vaultkeyring.Error{Address: "http://v", Operation: "write", Path: "kv/data/k", Problem: vaultkeyring.ErrUncertain, Err: context.Canceled}, Broken,
+			"vault http://v: write kv/data/k: it is not known whether the document was written", "run fieldcrypt keys list when Vault answers again; it shows whether the change was made"},
+		"an interrupted read from Vault": {&vaultkeyring.Error{Operation: "read", Problem: context.Canceled}, Broken, "interrupted", ""},
+		"Vault's end of a connection": {&vaultkeyring.Error{Address: "http://v", Operation: "read", Path: "kv/data/k", Problem: vaultkeyring.ErrUnreachable, Detail: "broken pipe", Err: syscall.EPIPE}, Broken,
+			"vault http://v: read kv/data/k: vault cannot be reached: broken pipe", "check VAULT_ADDR, VAULT_CACERT and the network, and whether Vault runs (vault status)"},
+		"a keyring that Vault does not open": {&keyring.UnsealError{Keyring: "k", Err: &vaultkeyring.Error{Address: "http://v", Operation: "decrypt", Path: "t/decrypt/k", Problem: vaultkeyring.ErrDenied, Capability: "update"}}, Broken,
+			"keyring k: the keysets do not open: vault http://v: decrypt t/decrypt/k: permission denied: the token lacks the capability update", `add to a policy of the token: path "t/decrypt/k" { capabilities = ["update"] }`},
+		"a database that is away": {&outboxstore.DatabaseError{Doing: "open the outbox", Fault: outboxstore.FaultUnreachable}, Broken,
+			"open the outbox: the database cannot be reached", "check host and port of the outbox's URL, and that the database is running"},
+		"a connection that was lost": {fmt.Errorf("x: %w", &outboxstore.DatabaseError{Doing: "read rows", Fault: outboxstore.FaultLost}), Broken,
+			"x: read rows: the connection to the database was lost", Again},
+		"anything else": {errors.New("odd"), Broken, "odd", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
