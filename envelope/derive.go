@@ -10,7 +10,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 )
 
-// Labels that keep the uses of a key apart (format.md 3). They are part of the format.
+// Labels that keep the uses of a key apart (docs/format.md 4.3, 4.4). They are part of the format.
 const (
 	eventLabel = "fieldcrypt/v1/event"
 	fieldLabel = "fieldcrypt/v1/field"

@@ -85,7 +85,7 @@ func Retryable(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// SyntaxError says that a payload is no strict JSON (format.md 2).
+// SyntaxError says that a payload is no strict JSON (docs/format.md 3).
 type SyntaxError struct {
 	Place
 	// Rule says which rule is broken, such as "duplicate member name".

@@ -8,7 +8,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/envelope/internal/jsonscan"
 )
 
-// Limits bound what a payload may be (format.md 2). Producers and consumers of one stream should agree on them: what a Sealer accepts, an Opener with
+// Limits bound what a payload may be (docs/format.md 3). Producers and consumers of one stream should agree on them: what a Sealer accepts, an Opener with
 // smaller limits refuses.
 type Limits struct {
 	// MaxDepth is how deep arrays and objects may nest, a token's content counted with its surroundings; at most 10,000. Defaults to 200.
@@ -86,7 +86,7 @@ func (l Limits) numbers() jsonscan.Limits {
 
 // Options for Sealer, Opener and Resealer.
 type Options struct {
-	// Limits of payloads. Defaults to those of format.md 2.
+	// Limits of payloads. Defaults to those of docs/format.md 3.
 	Limits Limits
 	// Now dates an event without OccurredAt. Defaults to time.Now.
 	Now func() time.Time

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// outsideLen is from which length on a flagged string or number must not stand outside the payload (format.md 3). Shorter ones meet by chance.
+	// outsideLen is from which length on a flagged string or number must not stand outside the payload (docs/format.md 5.1). Shorter ones meet by chance.
 	outsideLen = 8
 	// outsideScan is up to which size of all clear places a plain search for each leaf is the fastest. Above it a suffix array keeps a hostile
 	// event, with 100,000 flagged leaves and a megabyte of headers, from costing their product.

@@ -8,7 +8,7 @@ const (
 	padFine = 256
 )
 
-// paddedLen is P(L) of format.md 3: blocks up to 256 bytes, above it Padmé (Nikitin and others, PoPETs 2019), which leaks O(log log L) bits of the
+// paddedLen is P(L) of docs/format.md 4.6: blocks up to 256 bytes, above it Padmé (Nikitin and others, PoPETs 2019), which leaks O(log log L) bits of the
 // length at an overhead of at most 12%.
 func paddedLen(n int) int {
 	if n <= padFine {

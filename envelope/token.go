@@ -6,7 +6,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 )
 
-// A token, format.md 3:
+// A token, docs/format.md 4:
 //
 //	fc1: 0f3a9c01 : base64url, canonical, no padding, of
 //	                nonce (12) ‖ ciphertext (16, 32, …) ‖ tag (16)

@@ -103,7 +103,7 @@ type VerifierOptions struct {
 	Keyrings *keyring.Set
 	// KeyStates tell the states of keys in the keyless form. Defaults to none: kinds about keys are not checked.
 	KeyStates KeyStates
-	// Limits of the payloads. Defaults to those of format.md 2.
+	// Limits of the payloads. Defaults to those of docs/format.md 3.
 	Limits Limits
 }
 

@@ -115,7 +115,7 @@ func (s *Stored) parse(limits envelope.Limits) (envelope.Received, error) {
 	}, limits)
 }
 
-// maxEventVersion is format.md's bound of a version, 2^31 − 1.
+// maxEventVersion is the bound that docs/format.md sets for a version, 2^31 − 1.
 const maxEventVersion = 1<<31 - 1
 
 // Size is about what the row takes of memory, in bytes.

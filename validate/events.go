@@ -25,7 +25,7 @@ const (
 type EventOptions struct {
 	// FailFast stops a check at the first refused line. Defaults to false.
 	FailFast bool
-	// Limits of payloads and lines. Defaults to those of format.md 2.
+	// Limits of payloads and lines. Defaults to those of docs/format.md 3.
 	Limits envelope.Limits
 }
 
