@@ -24,10 +24,11 @@
 //
 // # Connections
 //
-// All names in the SQL are qualified: the search_path does not matter. Outside Migrate nothing needs session state, so a
-// pooler in transaction mode (PgBouncer) works; where it does not know prepared statements, add
-// default_query_exec_mode=exec or simple_protocol to the URL. Migrate holds an advisory lock of its session: give it a
-// direct connection. Sessions with default_transaction_read_only are respected, and refused where something is written.
+// All names in the SQL are qualified: the search_path does not matter. Nothing needs session state, so a pooler in
+// transaction mode (PgBouncer) works; where it does not know prepared statements, add default_query_exec_mode=exec or
+// simple_protocol to the URL. Give Migrate a direct connection all the same where an index on a large table is to be built:
+// the lock timeout of CREATE INDEX CONCURRENTLY is a setting of the session, which a pooler may give to others meanwhile.
+// Sessions with default_transaction_read_only are respected, and refused where something is written.
 //
 // # Types
 //

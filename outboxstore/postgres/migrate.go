@@ -35,21 +35,17 @@ func asStatements(steps []step) []outboxstore.Statement {
 // is done, and the next run goes on from there, building anew what was interrupted. No lock is waited for longer than the
 // lock timeout. Several migrations at once wait for each other.
 func (s *Store) Migrate(ctx context.Context, indexes []*schema.Index) (statements []outboxstore.Statement, err error) {
-	pooled, err := s.pool.Acquire(ctx)
+	lock, err := s.lockMigrations(ctx)
 	if err != nil {
 		return nil, fault(doingMigrate, err)
 	}
-	conn := pooled.Hijack() // its settings and its lock end with it
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-		defer cancel()
-		_ = conn.Close(ctx)
-	}()
-	q := pgxQuerier{handle: conn}
-	if err := s.prepare(ctx, q); err != nil {
+	defer lock.release(ctx)
+	conn, err := s.hijack(ctx)
+	if err != nil {
 		return nil, fault(doingMigrate, err)
 	}
-	steps, err := plan(ctx, q, s.names, indexes)
+	defer closeConn(ctx, conn)
+	steps, err := plan(ctx, pgxQuerier{handle: conn}, s.names, indexes)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +55,10 @@ func (s *Store) Migrate(ctx context.Context, indexes []*schema.Index) (statement
 		for !steps[first].alone && first+n < len(steps) && !steps[first+n].alone {
 			n++
 		}
-		if err := carryOut(ctx, conn, steps[first:first+n]); err != nil {
+		if err := lock.check(ctx); err != nil {
+			return statements, fault(doingMigrate, err)
+		}
+		if err := s.carryOut(ctx, conn, steps[first:first+n]); err != nil {
 			return statements, fault(doingMigrate, err)
 		}
 		for i := range n {
@@ -70,17 +69,26 @@ func (s *Store) Migrate(ctx context.Context, indexes []*schema.Index) (statement
 	return statements, nil
 }
 
-// prepare makes the connection one for migrations.
-func (s *Store) prepare(ctx context.Context, q querier) error {
-	for name, value := range map[string]string{
-		"lock_timeout":      milliseconds(s.lockTimeout),
-		"statement_timeout": "0", // an index on a large table takes its time
-	} {
-		if _, err := q.exec(ctx, "SELECT pg_catalog.set_config($1::text, $2::text, false)", name, value); err != nil {
-			return err
-		}
+// hijack takes a connection out of the pool: it is closed in the end, and leaves nothing behind.
+func (s *Store) hijack(ctx context.Context) (*pgx.Conn, error) {
+	pooled, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return s.lock(ctx, q)
+	return pooled.Hijack(), nil
+}
+
+func closeConn(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
+
+// settings are those of each statement of a migration; of its transaction, or, where it must not be in one, of the session.
+func (s *Store) settings(ctx context.Context, q querier, local string) error {
+	_, err := q.exec(ctx, "SELECT pg_catalog.set_config('lock_timeout', $1::text, $2::text::boolean), pg_catalog.set_config('statement_timeout', '0', $2::text::boolean)",
+		milliseconds(s.lockTimeout), local) // no statement_timeout: an index on a large table takes its time
+	return err
 }
 
 // milliseconds as a setting; 0 means no bound.
@@ -109,36 +117,68 @@ func (e *MigratingError) Hint() string {
 	return "wait until it has ended (pg_stat_progress_create_index shows how far it is), then run fieldcrypt migrate again"
 }
 
-// lock asks again and again instead of waiting inside the database: who waits there holds a snapshot, and CREATE INDEX
-// CONCURRENTLY of the other one would wait for that, which is a deadlock.
-func (s *Store) lock(ctx context.Context, q querier) error {
+// migrationLocked is a transaction that does nothing but hold the lock. A lock of the session would outlive the migration
+// behind a pooler in transaction mode. It holds no snapshot, so CREATE INDEX CONCURRENTLY does not wait for it.
+type migrationLocked struct {
+	conn *pgx.Conn
+	tx   pgx.Tx
+}
+
+// lockMigrations asks again and again, each time in a transaction of its own, instead of waiting inside the database: CREATE
+// INDEX CONCURRENTLY of the other migration would wait for a transaction that waits for it.
+func (s *Store) lockMigrations(ctx context.Context) (_ *migrationLocked, err error) {
+	l := &migrationLocked{}
+	if l.conn, err = s.hijack(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			l.release(ctx)
+		}
+	}()
 	deadline := time.NewTimer(s.migrationWait)
 	defer deadline.Stop()
 	retry := time.NewTicker(lockRetryInterval)
 	defer retry.Stop()
 	for {
-		var locked bool
-		if err := queryOne(ctx, q, "SELECT pg_catalog.pg_try_advisory_lock($1::text::bigint)", []any{strconv.Itoa(migrationLock)}, &locked); err != nil {
-			return err
-		}
-		if locked {
-			return nil
+		if locked, err := l.try(ctx); err != nil || locked {
+			return l, err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		case <-deadline.C:
-			return &MigratingError{Waited: s.migrationWait}
+			return nil, &MigratingError{Waited: s.migrationWait}
 		case <-retry.C:
 		}
 	}
 }
 
+// try leaves no transaction open unless it has the lock.
+func (l *migrationLocked) try(ctx context.Context) (locked bool, err error) {
+	if l.tx, err = l.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly}); err != nil {
+		return false, err
+	}
+	err = queryOne(ctx, pgxQuerier{handle: l.tx}, `SELECT pg_catalog.pg_try_advisory_xact_lock($1::text::bigint),
+       pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true) = ''`, []any{strconv.Itoa(migrationLock)}, &locked, new(bool))
+	if err != nil || locked {
+		return locked, err
+	}
+	return false, l.tx.Rollback(ctx)
+}
+
+// check ends the migration if the lock is gone.
+func (l *migrationLocked) check(ctx context.Context) error {
+	_, err := l.tx.Exec(ctx, "SELECT 1")
+	return err
+}
+
+func (l *migrationLocked) release(ctx context.Context) { closeConn(ctx, l.conn) }
+
 // carryOut does one step that must stand alone, or several in one transaction.
-func carryOut(ctx context.Context, conn *pgx.Conn, steps []step) (err error) {
+func (s *Store) carryOut(ctx context.Context, conn *pgx.Conn, steps []step) (err error) {
 	if steps[0].alone {
-		_, err := conn.Exec(ctx, steps[0].sql)
-		return commitFault(doingMigrate, err)
+		return s.carryOutAlone(ctx, conn, steps[0])
 	}
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
@@ -149,10 +189,29 @@ func carryOut(ctx context.Context, conn *pgx.Conn, steps []step) (err error) {
 			rollback(ctx, tx)
 		}
 	}()
+	if err := s.settings(ctx, pgxQuerier{handle: tx}, "true"); err != nil {
+		return err
+	}
 	for _, step := range steps {
 		if _, err := tx.Exec(ctx, step.sql); err != nil {
 			return err
 		}
 	}
 	return commitFault(doingMigrate, tx.Commit(ctx))
+}
+
+// carryOutAlone resets what it has set, for the sake of poolers that give the session to others.
+func (s *Store) carryOutAlone(ctx context.Context, conn *pgx.Conn, step step) error {
+	if err := s.settings(ctx, pgxQuerier{handle: conn}, "false"); err != nil {
+		return err
+	}
+	_, err := conn.Exec(ctx, step.sql)
+	if conn.IsClosed() {
+		return commitFault(doingMigrate, err)
+	}
+	_, resetErr := conn.Exec(ctx, "RESET lock_timeout; RESET statement_timeout")
+	if err == nil {
+		err = resetErr
+	}
+	return commitFault(doingMigrate, err)
 }
