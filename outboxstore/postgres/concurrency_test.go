@@ -13,6 +13,7 @@ import (
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore/postgres"
 )
 
 // waiting waits until a session of the database waits for a lock.
@@ -235,6 +236,24 @@ func TestARowTwiceInOneReplaceIsChangedOnce(t *testing.T) {
 	if err != nil || !slices.Equal(changed, []bool{true, false}) {
 		t.Errorf("%v, %v", changed, err)
 	}
+}
+
+// A store that has written before a migration compares rows by the columns that are there now.
+func TestReplaceAfterAMigration(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(1, 2)
+	_, err := f.open(f.url, postgres.Options{}).Migrate(t.Context(), append(f.reg.Indexes(), other))
+	f.must(err)
+	f.exec("UPDATE public.outbox_events SET bidx_other = '\\x00000001aa'")
+	row, err := f.store.Get(t.Context(), noteID(1))
+	f.must(err)
+	changed, err := f.store.Replace(t.Context(), outboxstore.Replacement{Row: row, Sealed: f.seal(note(1, "hello"))})
+	if err != nil || !changed[0] {
+		t.Errorf("%v, %v", changed, err)
+	}
+	// The event has no such index: its key is not named in key_ids any more, so the value must not stay.
+	f.expect("SELECT count(bidx_other) FROM public.outbox_events", "1")
 }
 
 // A statement that waits for a row lock does so within the statement timeout.

@@ -21,13 +21,14 @@ func (s *Store) Replace(ctx context.Context, replacements ...outboxstore.Replace
 		return []bool{}, nil
 	}
 	err = s.transact(ctx, func(q querier) error {
-		return s.withShape(ctx, q, func(shape *shape) error {
-			c := &call{ctx: ctx, q: q, w: s.Writer, shape: shape}
-			return savepoint(ctx, q, func() error {
-				changed, err = c.replace(replacements)
-				return err
-			})
-		})
+		// As it is, not as it is remembered: every column counts where a row is compared with what was read.
+		shape, err := s.readyShape(ctx, q)
+		if err != nil {
+			return err
+		}
+		c := &call{ctx: ctx, q: q, w: s.Writer, shape: shape}
+		changed, err = c.replace(replacements)
+		return err
 	})
 	if err != nil {
 		return nil, err
