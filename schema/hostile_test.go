@@ -60,6 +60,27 @@ func TestLoadRefusesWhatCouldHideAFlag(t *testing.T) {
 		{"another file's root that names a keyring behind a flag", "keyring-conflict", []string{
 			"a.v1.json", `{"properties": {"a": {"$ref": "t.json", "x-gdpr-sensitive": true}}}`,
 			"t.json", `{"type": "string", "x-gdpr-keyring": "health"}`}},
+		{"an id in a place that only a reference makes a schema", "id-misplaced", []string{
+			"a.v1.json", `{"properties": {"p": {"$ref": "#/components/X"}, "q": {"$ref": "k.json"}}, "components": {"X": {"$id": "k.json", "type": "string"}}}`,
+			"k.json", `{"x-gdpr-sensitive": true}`}},
+		{"an anchor in such a place", "id-misplaced", []string{
+			"a.v1.json", `{"properties": {"p": {"$ref": "#/components/X"}, "q": {"$ref": "#k"}}, "components": {"X": {"$anchor": "k"}}}`}},
+		{"a dynamic anchor in such a place, which a dynamic reference was resolved without", "id-misplaced", []string{
+			"a.v1.json", `{"x-gdpr-undeclared": "clear",
+			"properties": {"a": {"$ref": "#/$defs/tree/properties/child"}, "s": {"$ref": "#/$defs/secret"}, "z": {"properties": {"e": {"$ref": "#/components/X"}}}},
+			"$defs": {"base": {"$dynamicAnchor": "n", "type": "object"}, "tree": {"properties": {"child": {"$dynamicRef": "#n"}}}, "secret": {"properties": {"ssn": {"x-gdpr-sensitive": true}}}},
+			"components": {"X": {"$id": "x.json", "$dynamicAnchor": "n", "$ref": "a.v1.json#/$defs/secret", "properties": {"kid": {"$ref": "a.v1.json#/$defs/tree"}}}}}`}},
+		{"many Cyrillic letters in a flag", "word-unknown", []string{"a.v1.json", `{"properties": {"a": {"х-gdрr-sеnsitivе": true}}}`}},
+		{"full-width letters", "word-unknown", []string{"a.v1.json", `{"properties": {"a": {"ｘ－ｇｄｐｒ－ｓｅｎｓｉｔｉｖｅ": true}}}`}},
+		{"invisible characters", "word-unknown", []string{"a.v1.json", "{\"properties\": {\"a\": {\"x-g\u200bd\u200bp\u200br-sensitive\": true}}}"}},
+		{"a flag with underscores among the names of members", "word-misplaced", []string{"a.v1.json", `{"properties": {"x_gdpr_sensitive": true, "z": {"type": "string"}}}`}},
+		{"a flag without x among the names of members", "word-misplaced", []string{"a.v1.json", `{"properties": {"gdprSensitive": true}}`}},
+		{"a flagged root with a keyring, and another flag of its file", "keyring-conflict", []string{
+			"a.v1.json", `{"properties": {"x": {"$ref": "t.json#/definitions/x"}}}`,
+			"t.json", `{"x-gdpr-sensitive": true, "x-gdpr-keyring": "health", "definitions": {"x": {"x-gdpr-sensitive": true}}}`}},
+		{"a file that seals undeclared members under a keyring of its own", "keyring-conflict", []string{
+			"a.v1.json", `{"properties": {"x": {"$ref": "t.json"}}}`,
+			"t.json", `{"x-gdpr-undeclared": "seal", "x-gdpr-keyring": "health", "properties": {"i": {}}}`}},
 		{"an overlay entry that says nothing", "word-type", []string{"a.v1.json", `{"properties": {"a": {}}, "x-gdpr-overlay": {"#/properties/a": {}}}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,6 +165,48 @@ func TestValidationWorkIsBounded(t *testing.T) {
 	if vs := violations(t, reg, nested(4)); vs != nil {
 		t.Errorf("violations %v", vs)
 	}
+}
+
+// Schemas that recur one below the other multiply by the depth, those without recursion by themselves, and a value by its size.
+func TestOtherWaysToMultiplyAreBounded(t *testing.T) {
+	t.Parallel()
+	var chain, shared strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&chain, `"a%d": {"allOf": [{"$ref": "#/$defs/a%d"}], "properties": {"c": {"$ref": "#/$defs/a%d"}}}, `, i, i+1, i)
+	}
+	for i := range 40 {
+		fmt.Fprintf(&shared, `"t%d": {"allOf": [{"$ref": "#/$defs/t%d"}, {"$ref": "#/$defs/t%d"}]}, `, i, i+1, i+1)
+	}
+	deep := func(n int, leaf string) string { return strings.Repeat(`{"c":`, n) + leaf + strings.Repeat("}", n) }
+	twice := `{"$ref": "#/$defs/n", "$defs": {"n": {"anyOf": [{"properties": {"c": {"$ref": "#/$defs/n"}}}, {"properties": {"c": {"$ref": "#/$defs/n"}}}], %s}}}`
+	for _, c := range []struct{ name, schema, payload string }{
+		{"a chain of recursions", `{"$ref": "#/$defs/a0", "$defs": {` + chain.String() + `"a8": {}}}`, deep(150, "{}")},
+		{"a shared schema", `{"$ref": "#/$defs/t0", "$defs": {` + shared.String() + `"t40": {}}}`, `{}`},
+		{"a long text and a pattern", fmt.Sprintf(twice, `"pattern": "(a|ab)*c$"`), deep(14, `"`+strings.Repeat("ab", 50_000)+`"`)},
+		{"a long array of unique items", fmt.Sprintf(twice, `"uniqueItems": true`), deep(14, `[[`+strings.Repeat("0,", 50_000)+`0]]`)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if vs := violations(t, load(t, "invoice.v1.json", c.schema), c.payload); len(vs) != 1 || vs[0].Keyword != "limit" {
+				t.Errorf("violations %.300v", vs)
+			}
+		})
+	}
+}
+
+// Work grows with the payload: a large one on a schema that recurs is no attack.
+func TestLargePayloadsPassOnASchemaThatRecurs(t *testing.T) {
+	t.Parallel()
+	reg := load(t, "invoice.v1.json", `{"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"l": {"$ref": "#/$defs/n"}, "r": {"$ref": "#/$defs/n"}, "v": {"items": {"type": "number"}}}}}}`)
+	if vs := violations(t, reg, `{"l":{"v":[`+strings.Repeat("1,", 400_000)+`1]}}`); vs != nil {
+		t.Errorf("violations %v", vs)
+	}
+}
+
+func TestAnOverlayOnFalse(t *testing.T) {
+	t.Parallel()
+	reg := load(t, "a.v1.json", `{"x-gdpr-overlay": {"#/anyOf/0/properties/z": {"x-gdpr-sensitive": true}}, "anyOf": [{"properties": {"z": false}}, {"properties": {"z": {}}}]}`)
+	fates(t, plan(t, reg, "a"), "z: sealed")
 }
 
 func TestViolationsAreCapped(t *testing.T) {

@@ -101,6 +101,12 @@ func (n *node) lint(fs *findings) {
 
 func (p *Plan) lint(fs *findings) {
 	p.lintNested(fs)
+	for _, at := range p.overlayAt {
+		tokens, _ := splitPointer(at)
+		if m := p.event.doc.root.lookup(append(tokens, wordSensitive)); m != nil && m.kind == 'f' {
+			fs.add(p.event.doc.finding(m.start, child(at, wordSensitive), "flag-without-effect", "x-gdpr-sensitive: false says nothing: it takes back no flag", "remove it"))
+		}
+	}
 	for _, n := range p.visited {
 		open := []*node{n.additional}
 		for _, pat := range n.patterns {

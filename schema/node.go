@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"sort"
 	"strconv"
-	"strings"
 )
 
 // node is one schema object (or boolean schema) of a document, with what the Plan needs of it. Nodes are built once for each document
@@ -172,6 +171,7 @@ func (b *builder) identify(n *node) {
 			b.out.add(d.finding(m.start, child(n.pointer, "$schema"), "metaschema-mixed", "a schema inside a document names another draft", "put it in a file of its own and refer to it"))
 		}
 	}
+	b.refuseLateNames(n)
 	if id := v.member(d.draft.id); id != nil && id.kind == '"' && !(d.draft.refHidesSiblings() && v.member("$ref") != nil) {
 		u, fragment := splitURL(id.str)
 		if u != "" {
@@ -207,6 +207,22 @@ func (b *builder) identify(n *node) {
 		if a := v.member("$recursiveAnchor"); a != nil && a.kind == 't' {
 			d.dynamic[""] = append(d.dynamic[""], n)
 		}
+	}
+}
+
+// refuseLateNames refuses ids and anchors in a place that only a reference makes a schema: whether they are known would depend on which
+// reference was followed first, here and in the validator, which takes them in random order.
+func (b *builder) refuseLateNames(n *node) {
+	if !b.late {
+		return
+	}
+	hidden := b.d.draft.refHidesSiblings() && n.raw.member("$ref") != nil
+	for _, name := range []string{b.d.draft.id, "$anchor", "$dynamicAnchor", "$recursiveAnchor"} {
+		m := n.raw.member(name)
+		if m == nil || m.kind != '"' && m.kind != 't' || name == b.d.draft.id && hidden || name != b.d.draft.id && b.d.draft.number < 2019 {
+			continue
+		}
+		b.out.add(b.d.finding(m.start, child(n.pointer, name), "id-misplaced", fmt.Sprintf("%s stands where %s puts no schema", name, b.d.draft.name), "move the schema to definitions or $defs, or leave the name out and refer to it by its JSON pointer"))
 	}
 }
 
@@ -283,10 +299,10 @@ func (b *builder) subschemas(n *node, m member, at string, belowNot bool) {
 
 // refuseFlagAsName refuses a flag that was written one level too high, where it declares a member of that name.
 func (b *builder) refuseFlagAsName(m member, at string) {
-	if m.value.kind != 't' && m.value.kind != 'f' || !strings.HasPrefix(strings.ToLower(m.name), "x-") {
+	if m.value.kind != 't' && m.value.kind != 'f' {
 		return
 	}
-	if _, near := b.spell.check(m.name); near || isWord(m.name) {
+	if distance(m.name, wordSensitive) <= 2 || distance("x"+m.name, wordSensitive) <= 2 || distance(m.name, wordIndex) <= 2 {
 		b.out.add(b.d.finding(m.nameOff, at, "word-misplaced", fmt.Sprintf("%q stands where the names of members do", m.name), "move it into the member's schema"))
 	}
 }

@@ -266,7 +266,11 @@ func (p *Plan) checkApplicators(out *findings) {
 func (p *Plan) checkRootKeyrings(out *findings) {
 	for _, n := range p.visited {
 		root := n.d.rootNode
-		if n.d != p.event.doc && root.words.keyring != "" && root.words.keyring != p.keyring && !root.words.sensitive && p.flagged(n) {
+		if n.d == p.event.doc || root.words.keyring == "" || root.words.keyring == p.keyring {
+			continue
+		}
+		takesDefault := p.flagged(n) && (!root.words.sensitive || n != root && n.words.keyring == "" && p.overlay[n].keyring == "")
+		if takesDefault || root.words.undeclared == PolicySeal {
 			out.add(n.d.finding(root.words.keyringOff, "/"+wordKeyring, "keyring-conflict",
 				fmt.Sprintf("the file's default keyring %q meets %q, the one of event type %s", root.words.keyring, p.keyring, p.event.typ),
 				"name the keyring beside each flag of this file instead"))

@@ -131,6 +131,8 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 func load(sources []source) (*Registry, error) {
 	r := &Registry{byURL: map[string]*document{}, byType: map[string]map[int]*EventSchema{}}
 	var refused findings
+	// The order in which files are named must not show in a plan.
+	slices.SortStableFunc(sources, func(a, b source) int { return cmp.Compare(a.url, b.url) })
 	read := map[string]bool{}
 	for _, s := range sources {
 		if read[s.url] {
@@ -326,6 +328,7 @@ func (r *Registry) newValidator(e *EventSchema, compiled *jsonschema.Schema) *va
 		return v
 	}
 	v.metered = make(chan *metered, runtime.GOMAXPROCS(0))
+	v.slots = make(chan struct{}, cap(v.metered))
 	v.compile = func() (*metered, error) {
 		m := &metered{meter: &meter{}}
 		c := r.newCompiler()

@@ -141,7 +141,8 @@ func (p *Plan) closure(start []elem) []elem {
 	}
 	elems := make([]elem, 0, len(in))
 	for n, declares := range in {
-		if n.raw.kind != 'f' { // false says nothing that a state needs; true may be flagged by an overlay, and its file has a policy
+		// false says nothing that a state needs, unless an overlay flags it or its file has a policy.
+		if n.raw.kind != 'f' || len(p.words(n)) > 0 || n.d != p.event.doc && n.d.rootNode.words.undeclared != PolicyNone {
 			elems = append(elems, elem{n, declares})
 		}
 	}

@@ -128,13 +128,13 @@ func (e *EventSchema) Validate(payload []byte) error {
 	if err := dec.Decode(&v); err != nil {
 		return &ValidationError{Type: e.typ, Version: e.version, Violations: []Violation{{Keyword: "syntax", Schema: e.doc.file, Message: "not valid JSON"}}}
 	}
-	err := e.validator.validate(v)
+	err := e.validator.validate(v, len(payload))
 	if err == nil {
 		return nil
 	}
 	out := &ValidationError{Type: e.typ, Version: e.version}
 	if err == errWork {
-		out.Violations = []Violation{{Keyword: "limit", Schema: e.doc.file, Message: fmt.Sprintf("takes more than %d steps to validate: alternatives that recur multiply", maxWork)}}
+		out.Violations = []Violation{{Keyword: "limit", Schema: e.doc.file, Message: fmt.Sprintf("takes more than %d steps to validate: alternatives that recur multiply", maxWork+3*len(payload))}}
 		return out
 	}
 	if invalid, ok := err.(*jsonschema.ValidationError); ok {

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // The words of the vocabulary.
@@ -65,7 +69,7 @@ func misspelling(name string) (nearest string, bad bool) {
 	n := flatten(name)
 	best := 1 << 30
 	for _, w := range vocabularyWords() {
-		if d := damerauLevenshtein(n, flatten(w)); d < best {
+		if d := damerauLevenshtein(n, flat(w)); d < best {
 			best, nearest = d, w
 		}
 	}
@@ -75,9 +79,41 @@ func misspelling(name string) (nearest string, bad bool) {
 	return "", false
 }
 
+var separators = strings.NewReplacer("-", "", "_", "")
+
+func flat(s string) string { return separators.Replace(strings.ToLower(s)) }
+
+// flatten is flat for a name that may hold look-alikes: compatibility forms, invisible characters, other dashes, and letters of other
+// scripts that print like Latin ones.
 func flatten(s string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
+	ascii := true
+	for i := 0; i < len(s); i++ {
+		ascii = ascii && s[i] < utf8.RuneSelf
+	}
+	if ascii {
+		return flat(s)
+	}
+	return flat(strings.Map(func(r rune) rune {
+		switch {
+		case r < utf8.RuneSelf:
+			return r
+		case unicode.In(r, unicode.Cf, unicode.M, unicode.Pd):
+			return -1
+		}
+		if i := strings.IndexRune(lookAlikes, r); i >= 0 {
+			return rune(latin[utf8.RuneCountInString(lookAlikes[:i])])
+		}
+		return r
+	}, norm.NFKD.String(strings.ToLower(s))))
 }
+
+// lookAlikes are letters that print like the letter at the same place of latin.
+const (
+	lookAlikes = "абсԁеɡցһіјӏмпорԛгѕѵѡхуᴢɑαεινορτυχɩıոս"
+	latin      = "abcdegghijlmnopqrsvwxyzaaeivoptuxiinu"
+)
+
+func distance(name, word string) int { return damerauLevenshtein(flatten(name), flat(word)) }
 
 // damerauLevenshtein counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
 func damerauLevenshtein(s, t string) int {

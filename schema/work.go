@@ -6,8 +6,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// maxWork is how many applications of a subschema one payload may cost where schemas recur: seconds, at the worst. The validator tries every
-// alternative to its end, so that two alternatives which both recur cost 2^depth; a payload of 600 bytes could take hours.
+// maxWork is how many applications of a subschema one payload may cost where schemas multiply, and three for each of its bytes: seconds, at
+// the worst. The validator tries every alternative to its end, so that two alternatives which both recur cost 2^depth; a payload of 600 bytes
+// could take hours.
 const maxWork = 200_000
 
 var (
@@ -19,6 +20,7 @@ var (
 type validator struct {
 	plain   *jsonschema.Schema
 	metered chan *metered // nil: no need
+	slots   chan struct{} // one for each metered schema that exists: a large schema takes a second and megabytes to compile
 	compile func() (*metered, error)
 }
 
@@ -32,19 +34,83 @@ type metered struct {
 type meter struct{ left int }
 
 // Compile puts the meter into each schema object.
-func (m *meter) Compile(jsonschema.CompilerContext, map[string]any) (jsonschema.ExtSchema, error) {
+func (m *meter) Compile(_ jsonschema.CompilerContext, keywords map[string]any) (jsonschema.ExtSchema, error) {
+	if keywords["uniqueItems"] == true {
+		return deepMeter{m}, nil
+	}
 	return m, nil
 }
 
 // Validate counts. A panic is the only way out of the validator; run recovers it.
-func (m *meter) Validate(jsonschema.ValidationContext, any) error {
-	if m.left--; m.left < 0 {
-		panic(errWork)
-	}
+func (m *meter) Validate(_ jsonschema.ValidationContext, value any) error {
+	m.spend(1 + size(value))
 	return nil
 }
 
-func (v *validator) validate(value any) error {
+func (m *meter) spend(n int) {
+	if m.left -= n; m.left < 0 {
+		panic(errWork)
+	}
+}
+
+// size is what one application to a value costs beside the step itself. A container pays for its children too, since the validator does
+// not tell the meter of a child whose type is wrong.
+func size(value any) int {
+	n := 0
+	switch value := value.(type) {
+	case map[string]any:
+		for _, c := range value {
+			n += 1 + extent(c)/16
+		}
+	case []any:
+		for _, c := range value {
+			n += 1 + extent(c)/16
+		}
+	default:
+		return extent(value) / 4
+	}
+	return n
+}
+
+func extent(value any) int {
+	switch value := value.(type) {
+	case map[string]any:
+		return len(value)
+	case []any:
+		return len(value)
+	case string:
+		return len(value) / 16
+	}
+	return 0
+}
+
+// deepMeter counts where uniqueItems has the validator hash a whole value.
+type deepMeter struct{ *meter }
+
+func (m deepMeter) Validate(_ jsonschema.ValidationContext, value any) error {
+	if items, ok := value.([]any); ok {
+		m.deep(items)
+	}
+	m.spend(1)
+	return nil
+}
+
+func (m deepMeter) deep(value any) {
+	m.spend(1 + size(value))
+	switch value := value.(type) {
+	case map[string]any:
+		for _, c := range value {
+			m.deep(c)
+		}
+	case []any:
+		for _, c := range value {
+			m.deep(c)
+		}
+	}
+}
+
+// validate validates a value of a payload of that many bytes.
+func (v *validator) validate(value any, bytes int) error {
 	if v.metered == nil {
 		return run(v.plain, value)
 	}
@@ -52,17 +118,19 @@ func (v *validator) validate(value any) error {
 	select {
 	case m = <-v.metered:
 	default:
-		var err error
-		if m, err = v.compile(); err != nil {
-			return errValidator
+		select {
+		case m = <-v.metered:
+		case v.slots <- struct{}{}:
+			var err error
+			if m, err = v.compile(); err != nil {
+				<-v.slots
+				return errValidator
+			}
 		}
 	}
-	m.meter.left = maxWork
+	m.meter.left = maxWork + 3*bytes
 	err := run(m.schema, value)
-	select {
-	case v.metered <- m:
-	default:
-	}
+	v.metered <- m
 	return err
 }
 
@@ -78,24 +146,55 @@ func run(s *jsonschema.Schema, value any) (err error) {
 	return s.Validate(value)
 }
 
-// multiplies reports whether a payload can multiply the validator's work: some schema that recurs has more than one way back to itself.
+// maxWays is from how many applications for one way down a payload on a schema without recursion is metered.
+const maxWays = 1000
+
+// multiplies reports whether a payload, or each value of one, can multiply the validator's work: some schema that recurs has more than one
+// way back to itself, or leads to another that recurs (each level of a payload may leave the first for the second), or without recursion
+// the ways through the schema multiply.
 func (p *Plan) multiplies() bool {
-	for _, c := range components(p.visited, p.successors) {
+	recurs, ways := map[*node]bool{}, map[*node]int{}       // recurs: a recursion here or below
+	for _, c := range components(p.visited, p.successors) { // those that a component leads to come before it
 		inside := map[*node]bool{}
 		for _, n := range c {
 			inside[n] = true
 		}
-		edges := 0
+		edges, below, sum, most := 0, false, 1, 0
 		for _, n := range c {
+			for _, t := range p.refs[n] {
+				sum += ways[t]
+			}
+			for _, e := range n.edges() {
+				if inPlace(e.keyword) {
+					sum += ways[e.to]
+				} else {
+					most = max(most, ways[e.to])
+				}
+			}
 			for _, t := range p.successors(n) {
 				if inside[t] {
 					edges++
+				} else {
+					below = below || recurs[t]
 				}
 			}
 		}
-		if edges > len(c) {
+		sum = min(sum+most, maxWays+1)
+		if edges > len(c) || edges > 0 && below || sum > maxWays {
 			return true
 		}
+		for _, n := range c {
+			recurs[n], ways[n] = edges > 0 || below, sum
+		}
+	}
+	return false
+}
+
+// inPlace tells keywords whose subschemas apply to the same value.
+func inPlace(keyword string) bool {
+	switch keyword {
+	case "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "not":
+		return true
 	}
 	return false
 }
