@@ -1,0 +1,5 @@
+// Package bench measures fieldcrypt beside other ways to the same end, in one run, since absolute times drift. It is a module of its own:
+// what it compares with is nothing that a user of fieldcrypt compiles.
+//
+//	cd bench && go test -bench . -count 6
+package bench
