@@ -45,7 +45,7 @@ func (s *Store) Migrate(ctx context.Context, indexes []*schema.Index) (statement
 		return nil, fault(doingMigrate, err)
 	}
 	defer closeConn(ctx, conn)
-	steps, err := plan(ctx, pgxQuerier{handle: conn}, s.names, indexes)
+	steps, err := s.planOn(ctx, conn, indexes)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,21 @@ func (s *Store) Migrate(ctx context.Context, indexes []*schema.Index) (statement
 		first += n
 	}
 	return statements, nil
+}
+
+// planOn looks at the database in a transaction with the lock timeout: to ask what an index is made of takes a lock on its
+// table, for which it would wait as long as somebody holds that.
+func (s *Store) planOn(ctx context.Context, conn *pgx.Conn, indexes []*schema.Index) ([]step, error) {
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return nil, fault(doingMigrate, err)
+	}
+	defer rollback(ctx, tx)
+	q := pgxQuerier{handle: tx}
+	if err := s.settings(ctx, q, "true"); err != nil {
+		return nil, fault(doingMigrate, err)
+	}
+	return plan(ctx, q, s.names, indexes)
 }
 
 // hijack takes a connection out of the pool: it is closed in the end, and leaves nothing behind.

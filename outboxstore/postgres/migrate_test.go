@@ -101,6 +101,22 @@ func TestLockTimeout(t *testing.T) {
 	}
 }
 
+// To ask what an index is made of waits for whoever has the table for himself: that has the same end.
+func TestLockTimeoutHoldsWhilePlanning(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tx, err := f.store.Pool().Begin(t.Context())
+	f.must(err)
+	defer tx.Rollback(context.Background())
+	_, err = tx.Exec(t.Context(), "LOCK TABLE public.outbox_events IN ACCESS EXCLUSIVE MODE")
+	f.must(err)
+	hasty := f.open(f.url, postgres.Options{LockTimeout: 100 * time.Millisecond})
+	ctx, took := soon(t, 10*time.Second)
+	_, err = hasty.Migrate(ctx, f.reg.Indexes())
+	took()
+	expectFault(t, err, outboxstore.FaultLocked)
+}
+
 // An index that could not be built to its end is there and not valid: the next run drops it and builds it anew.
 func TestInvalidIndexIsBuiltAnew(t *testing.T) {
 	t.Parallel()
