@@ -22,6 +22,9 @@ const canaryWindow = 6
 // stderrLog names a file that gets a copy of standard error of every run of a script.
 const stderrLog = "FIELDCRYPT_TEST_STDERR"
 
+// raceOption keeps processes under the race detector from sleeping for a second before they exit, as they do by default.
+const raceOption = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fieldcrypt": func() {
 		// The whole program runs; only its standard error is copied.

@@ -132,7 +132,7 @@ func (p *project) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.t.Context(), program, args...)
 	cmd.Dir = p.dir
 	// Nothing of the machine's own settings: no ~/.vault-token, no PG or VAULT variable.
-	cmd.Env = []string{"HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
+	cmd.Env = []string{"HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), raceOption}
 	for name, value := range p.on.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}

@@ -57,6 +57,7 @@ func runScripts(t *testing.T, dir string, on func(testing.TB) *backend) {
 			log := filepath.Join(env.WorkDir, ".stderr")
 			env.Setenv(stderrLog, log)
 			env.Setenv("HOME", env.WorkDir)
+			env.Vars = append(env.Vars, raceOption)
 			env.Defer(func() { checkLog(t, filepath.Base(env.WorkDir), log, b.secrets) })
 			return nil
 		},
