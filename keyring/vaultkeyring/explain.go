@@ -45,7 +45,7 @@ func (s *session) fail(r request, problem error) *Error {
 func (s *session) explain(ctx context.Context, r request, token string, response *api.Response, err error) error {
 	refusal, ok := errors.AsType[*api.ResponseError](err)
 	if !ok {
-		return s.explainTransport(ctx, r, err)
+		return s.explainTransport(ctx, r, token, err)
 	}
 	texts := strings.Join(refusal.Errors, "; ")
 	e := s.fail(r, problemOf(r, refusal.StatusCode, texts))
@@ -64,7 +64,7 @@ func (s *session) explain(ctx context.Context, r request, token string, response
 }
 
 // explainTransport is for calls without an answer.
-func (s *session) explainTransport(ctx context.Context, r request, err error) error {
+func (s *session) explainTransport(ctx context.Context, r request, token string, err error) error {
 	if ctx.Err() != nil {
 		cause := context.Cause(ctx)
 		if errors.Is(cause, errOutOfTime) {
@@ -76,8 +76,11 @@ func (s *session) explainTransport(ctx context.Context, r request, err error) er
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the URL is named already, and may hold a password
 	}
-	e.Detail = cleaned(err.Error())
-	e.Err = err
+	if text := cleaned(err.Error()); !repeats(err.Error(), token, r.body) {
+		e.Detail, e.Err = text, err
+		return e
+	}
+	e.Detail = "the answer is not HTTP, and repeats the request"
 	return e
 }
 

@@ -102,7 +102,7 @@ func (v *Vault) Save(ctx context.Context, document []byte, version string) error
 	case written.Version != cas+1:
 		e := v.session.fail(r, ErrMalformed)
 		e.Detail = "the answer does not name the version that was written"
-		return e
+		return v.settle(ctx, r, document, e)
 	case written.DeletionTime != "":
 		return v.session.fail(r, ErrExpires)
 	}

@@ -112,17 +112,27 @@ func (s *session) transmit(ctx context.Context, r request, token string) (*api.R
 	if r.once {
 		client = s.once
 	}
+	var body []byte
+	if r.body != nil {
+		text, err := strictjson.Marshal(r.body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.TrimSpace(text)
+	}
 	// The token goes with the request, not into the client: another call may
 	// have another one.
-	logical := client.WithRequestCallbacks(func(req *api.Request) { req.ClientToken = token }).Logical()
-	if r.body == nil {
+	logical := client.WithRequestCallbacks(func(req *api.Request) {
+		req.ClientToken = token
+		req.WrapTTL = "" // VAULT_WRAP_TTL would hide the answer
+		if body != nil {
+			req.Obj = json.RawMessage(body) // the client makes the body anew from it when it is redirected
+		}
+	}).Logical()
+	if body == nil {
 		return logical.ReadRawWithDataWithContext(ctx, r.path, nil)
 	}
-	body, err := strictjson.Marshal(r.body)
-	if err != nil {
-		return nil, err
-	}
-	return logical.WriteRawWithContext(ctx, r.path, bytes.TrimSpace(body))
+	return logical.WriteRawWithContext(ctx, r.path, body)
 }
 
 func printableASCII(s string) bool {

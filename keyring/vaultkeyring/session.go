@@ -2,8 +2,10 @@ package vaultkeyring
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,13 +29,16 @@ type session struct {
 	repeating *api.Client
 	once      *api.Client
 
+	// loggingIn holds one element while somebody logs in.
+	loggingIn chan struct{}
+
 	mu sync.Mutex
 	// token is what this session has logged in for, or was configured with.
 	token string
 }
 
 func newSession(location Location, opts Options) (*session, error) {
-	s := &session{location: location, appRole: opts.AppRole, given: opts.Client, timeout: opts.Timeout}
+	s := &session{location: location, appRole: opts.AppRole, given: opts.Client, timeout: opts.Timeout, loggingIn: make(chan struct{}, 1)}
 	client := opts.Client
 	if client == nil {
 		var err error
@@ -76,11 +81,28 @@ func inTime(client *api.Client) retryablehttp.CheckRetry {
 	// The client waits up to twice its longest wait before the second retry.
 	needs := 2 * client.MaxRetryWait()
 	return func(ctx context.Context, response *http.Response, err error) (bool, error) {
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < needs {
+		wait := needs
+		if response != nil {
+			if response.StatusCode >= http.StatusBadRequest {
+				// The client reads a refusal as a whole.
+				response.Body = limited{io.LimitReader(response.Body, maxAnswerBytes), response.Body}
+			}
+			// The client waits as long as it is told to.
+			if seconds, err := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32); err == nil {
+				wait = max(wait, time.Duration(seconds)*time.Second+client.MaxRetryWait())
+			}
+		}
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 			return false, nil
 		}
 		return again(ctx, response, err)
 	}
+}
+
+// limited is a body of which no more is read.
+type limited struct {
+	io.Reader
+	io.Closer
 }
 
 // environmentToken says which login counts: an explicit token, else the AppRole,
@@ -148,15 +170,21 @@ func (s *session) needToken(ctx context.Context) (string, error) {
 	if s.appRole == nil {
 		return "", s.fail(request{operation: "log in", path: "auth/token"}, ErrNoToken)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.token != "" {
-		return s.token, nil
+	select {
+	case s.loggingIn <- struct{}{}:
+		defer func() { <-s.loggingIn }()
+	case <-ctx.Done():
+		return "", s.explainTransport(ctx, request{operation: "log in", path: s.appRole.path()}, "", ctx.Err())
+	}
+	if token := s.currentToken(); token != "" {
+		return token, nil
 	}
 	token, err := s.login(ctx)
 	if err != nil {
 		return "", err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.token = token
 	return token, nil
 }

@@ -144,6 +144,9 @@ func serverError(err error, code string) error {
 			if pg.ConstraintName != "" {
 				bare.Message = "constraint " + pg.ConstraintName
 			}
+			if code == "42P07" || code == "42710" { // of DDL: the name that is taken
+				bare.Message = pg.Message
+			}
 			if code == codeStatementMissing || code == codeStatementTwice {
 				bare.Message = "a connection pooler mixes up prepared statements: add default_query_exec_mode=exec to the URL"
 			}

@@ -55,7 +55,7 @@ func (s *Store) Migrate(ctx context.Context, indexes []*schema.Index) (statement
 		for !steps[first].alone && first+n < len(steps) && !steps[first+n].alone {
 			n++
 		}
-		if err := lock.check(ctx); err != nil {
+		if err := s.check(ctx, lock); err != nil {
 			return statements, fault(doingMigrate, err)
 		}
 		if err := s.carryOut(ctx, conn, steps[first:first+n]); err != nil {
@@ -77,7 +77,7 @@ func (s *Store) planOn(ctx context.Context, conn *pgx.Conn, indexes []*schema.In
 		return nil, fault(doingMigrate, err)
 	}
 	defer rollback(ctx, tx)
-	q := pgxQuerier{handle: tx}
+	q := pgxQuerier{handle: tx, timeout: s.statementTimeout}
 	if err := s.settings(ctx, q, "true"); err != nil {
 		return nil, fault(doingMigrate, err)
 	}
@@ -86,6 +86,8 @@ func (s *Store) planOn(ctx context.Context, conn *pgx.Conn, indexes []*schema.In
 
 // hijack takes a connection out of the pool: it is closed in the end, and leaves nothing behind.
 func (s *Store) hijack(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -156,7 +158,8 @@ func (s *Store) lockMigrations(ctx context.Context) (_ *migrationLocked, err err
 	retry := time.NewTicker(lockRetryInterval)
 	defer retry.Stop()
 	for {
-		if locked, err := l.try(ctx); err != nil || locked {
+		locked, err := s.try(ctx, l)
+		if err != nil || locked {
 			return l, err
 		}
 		select {
@@ -167,6 +170,13 @@ func (s *Store) lockMigrations(ctx context.Context) (_ *migrationLocked, err err
 		case <-retry.C:
 		}
 	}
+}
+
+// try gives one try the time of a statement.
+func (s *Store) try(ctx context.Context, l *migrationLocked) (locked bool, err error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	return l.try(ctx)
 }
 
 // try leaves no transaction open unless it has the lock.
@@ -180,6 +190,12 @@ func (l *migrationLocked) try(ctx context.Context) (locked bool, err error) {
 		return locked, err
 	}
 	return false, l.tx.Rollback(ctx)
+}
+
+func (s *Store) check(ctx context.Context, l *migrationLocked) error {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	return l.check(ctx)
 }
 
 // check ends the migration if the lock is gone.

@@ -49,6 +49,19 @@ func (e *EncodingError) Error() string {
 // Hint says what to do next.
 func (e *EncodingError) Hint() string { return "create the database with ENCODING 'UTF8'" }
 
+// ClientEncodingError refuses a session in which the server takes what is sent for text of another encoding, and stores
+// something else.
+type ClientEncodingError struct{ Have string }
+
+func (e *ClientEncodingError) Error() string {
+	return fmt.Sprintf("the session's client_encoding is %s, and events are UTF8", e.Have)
+}
+
+// Hint says what to do next.
+func (e *ClientEncodingError) Hint() string {
+	return "connect with client_encoding=UTF8, or take the setting away from the database or the role"
+}
+
 // planner compares what is with what should be.
 type planner struct {
 	names     names

@@ -36,6 +36,7 @@ type shape struct {
 	names       names
 	columns     map[string]column
 	partitioned bool
+	encoding    string // of the session
 }
 
 // baseColumns are the outbox table's own, as the migrations make them.
@@ -67,7 +68,8 @@ var baseColumns = []struct {
 
 // shapeQuery needs no right: everybody may read these catalogs. A table without columns gives one row too.
 const shapeQuery = `
-SELECT c.relkind = 'p',
+SELECT pg_catalog.current_setting('client_encoding'),
+       c.relkind = 'p',
        coalesce(a.attname::text, ''),
        coalesce(pg_catalog.format_type(a.atttypid, a.atttypmod), ''),
        coalesce(a.attnotnull, false),
@@ -91,7 +93,7 @@ func readShape(ctx context.Context, q querier, n names) (_ *shape, err error) {
 		}
 		var name string
 		var c column
-		if err := r.Scan(&s.partitioned, &name, &c.typ, &c.notNull, &c.generated); err != nil {
+		if err := r.Scan(&s.encoding, &s.partitioned, &name, &c.typ, &c.notNull, &c.generated); err != nil {
 			return nil, err
 		}
 		if name != "" {
@@ -109,6 +111,9 @@ func (s *shape) exists() bool { return s.columns != nil }
 func (s *shape) require() error {
 	if !s.exists() {
 		return &outboxstore.MissingError{Table: s.names.shown()}
+	}
+	if s.encoding != "UTF8" {
+		return &ClientEncodingError{Have: s.encoding}
 	}
 	for _, c := range baseColumns {
 		have, ok := s.columns[c.name]

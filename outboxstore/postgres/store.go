@@ -92,7 +92,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	}
 	store, err := New(pool, opts)
 	if err == nil {
-		err = fault("open the outbox", pool.Ping(ctx))
+		err = fault("open the outbox", store.ping(ctx))
 	}
 	if err != nil {
 		pool.Close()
@@ -112,6 +112,7 @@ func configure(config *pgxpool.Config, opts Options) {
 		c.ConnectTimeout = defaultConnectTimeout
 	}
 	c.DialFunc = (&net.Dialer{Timeout: c.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
+	c.RuntimeParams["client_encoding"] = "UTF8" // in any other, the server would store other text than was sent
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "fieldcrypt"
 	}
@@ -132,6 +133,17 @@ func New(pool *pgxpool.Pool, opts Options) (*Store, error) {
 		Writer: writer, pool: pool,
 		statementTimeout: opts.StatementTimeout, lockTimeout: opts.LockTimeout, migrationWait: opts.MigrationWait,
 	}, nil
+}
+
+// bound is the time of one statement.
+func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return pgxQuerier{timeout: s.statementTimeout}.bound(ctx)
+}
+
+func (s *Store) ping(ctx context.Context) error {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	return s.pool.Ping(ctx)
 }
 
 // Pool is the pool of connections, for business rows in the transaction of Write.

@@ -26,6 +26,9 @@ func ParseURL(text string) (dsn, table string, err error) {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return "", "", fmt.Errorf("%w: it holds a control character", ErrURL)
 	}
+	if err := checkAuthority(text[len(scheme)+len("://"):]); err != nil {
+		return "", "", err
+	}
 	base, query, _ := strings.Cut(text, "?")
 	if strings.Contains(base, "#") {
 		return "", "", fmt.Errorf("%w: a # in user or password is written %%23", ErrURL)
@@ -70,4 +73,20 @@ func takeTable(query string) (table, rest string, err error) {
 		}
 	}
 	return table, strings.Join(others, "&"), nil
+}
+
+// checkAuthority refuses a second @ before the query, and a ? before the first: a part of a password would be taken for a
+// host or a database, which errors name.
+func checkAuthority(rest string) error {
+	base, _, _ := strings.Cut(rest, "?")
+	if strings.Count(base, "@") > 1 {
+		return fmt.Errorf("%w: an @ in user or password is written %%40", ErrURL)
+	}
+	if at := strings.IndexAny(rest, "@/"); at >= 0 && strings.Contains(rest[:at], "?") && rest[at] == '@' {
+		return fmt.Errorf("%w: a ? in user or password is written %%3F", ErrURL)
+	}
+	if host, path, _ := strings.Cut(base, "/"); !strings.Contains(host, "@") && strings.Contains(path, "@") {
+		return fmt.Errorf("%w: a / in user or password is written %%2F", ErrURL)
+	}
+	return nil
 }

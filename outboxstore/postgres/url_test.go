@@ -30,7 +30,7 @@ func TestParseURLRefuses(t *testing.T) {
 	for _, text := range []string{
 		"", "postgres", "postgres:", "postgres:/h/d", "sqlite:a", "host=h password=s3cret-word", "mysql://u:s3cret-word@h/d",
 		"postgres://u:s3cret-word@h:port/d", "postgres://u:s3cret-word@h/d?sslmode=perhaps", "postgres://u:s3cret-word%@h/d",
-		"postgres://u:s3cret-word#x@h/d", "postgres://h/d?table=a&table=b", "postgres://h/d?%zz", "postgres://u:s3cret-word\n@h/d",
+		"postgres://u:s3cret-word#x@h/d", "postgres://h/d?table=a&table=b", "postgres://h/d?%zz", "postgres://u:p@s3cret-word@h/d", "postgres://x?s3cret-word@h/d", "postgres://u:1/s3cret-word@h/d", "postgres://u:s3cret-word\n@h/d",
 	} {
 		_, _, err := postgres.ParseURL(text)
 		if !errors.Is(err, postgres.ErrURL) {
