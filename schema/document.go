@@ -90,9 +90,7 @@ func parseDocument(file, url string, src []byte) (*document, *Finding) {
 	p := parser{d: d, dec: jsontext.NewDecoder(bytes.NewReader(src))}
 	root, err := p.value(0)
 	if err == nil {
-		var extra jsontext.Token
-		if extra, err = p.dec.ReadToken(); err == nil {
-			_ = extra
+		if _, err = p.dec.ReadToken(); err == nil {
 			err = &parseError{off: p.skip(p.offset), what: "text after the JSON value"}
 		} else if err == io.EOF {
 			err = nil

@@ -38,7 +38,7 @@ func (p *Plan) prepare(out *findings) {
 			}
 		}
 	}
-	repeated := repeatedStates(p.root, states, steps)
+	repeated := repeatedStates(states, steps)
 	keyrings := map[string]bool{}
 	indexes := map[string]*Index{}
 	for _, s := range states {
@@ -132,7 +132,7 @@ func (s *State) transitions() []transition {
 
 // repeatedStates finds the states that more than one location of a single event can have: those behind a repeated step, and those that a
 // cycle leads back to.
-func repeatedStates(root *State, states []*State, steps map[*State][]transition) map[*State]bool {
+func repeatedStates(states []*State, steps map[*State][]transition) map[*State]bool {
 	repeated := map[*State]bool{}
 	var queue []*State
 	mark := func(s *State) {

@@ -97,17 +97,14 @@ func (r *Registry) resolve(n *node, off int, ref string, out *findings) (*node, 
 	// A place that no keyword of the draft makes a schema, such as #/components/schemas/X: it becomes one by being referred to. Flags
 	// there were refused when the document was read.
 	b := builder{d: d, out: out, seq: &r.seq, late: true, spell: speller{}}
-	return b.node(v, pointer, r.enclosingBase(d, tokens), false), nil
+	return b.node(v, pointer, d.enclosingBase(pointer), false), nil
 }
 
-// enclosingBase is the resource URL in force at a pointer that no node stands at.
-func (r *Registry) enclosingBase(d *document, tokens []string) string {
-	for i := len(tokens) - 1; i >= 0; i-- {
-		p := ""
-		for _, t := range tokens[:i] {
-			p = child(p, t)
-		}
-		if n := d.nodes[p]; n != nil {
+// enclosingBase is the resource URL in force at a pointer that no node stands at: that of the nearest node above.
+func (d *document) enclosingBase(pointer string) string {
+	for pointer != "" {
+		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
+		if n := d.nodes[pointer]; n != nil {
 			return n.base
 		}
 	}

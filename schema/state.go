@@ -153,10 +153,10 @@ func (p *Plan) closure(start []elem) []elem {
 // newState works out what a set of subschemas means.
 func (p *Plan) newState(elems []elem, w way) *State {
 	s := &State{plan: p, elems: elems, policy: w.policy, outer: w.outer, forced: w.forced, lastName: w.lastName, names: map[string]bool{}}
-	holds, declaresNames := false, false
+	matters, declaresNames := false, false
 	for _, e := range elems {
 		n := e.node
-		holds = holds || p.matters[n]
+		matters = matters || p.matters[n]
 		s.readFlags(n)
 		for _, name := range n.names {
 			s.names[name] = true
@@ -184,7 +184,7 @@ func (p *Plan) newState(elems []elem, w way) *State {
 	if s.sealedIfObject {
 		s.keyring = p.keyring
 	}
-	s.clear = !s.sealed && !holds && (inside || s.policy == PolicyClear)
+	s.clear = !s.sealed && !matters && (inside || s.policy == PolicyClear)
 	return s
 }
 
