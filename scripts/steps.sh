@@ -73,10 +73,11 @@ has_postgres() {
   command -v initdb >/dev/null 2>&1 || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
 }
 
-# need_test_tools: what `make test` needs besides Go. Node.js checks the test vectors; npm is not needed.
+# need_test_tools: what `make test` needs besides Go. Node.js checks the test vectors and runs the JSON Schema validator that wire schemas are checked
+# with, which npm fetches.
 need_test_tools() {
   local packages
-  packages=$(missing_packages make=make git=git node=nodejs)
+  packages=$(missing_packages make=make git=git node=nodejs npm=npm)
   compiles || packages="$packages gcc libc6-dev"
   has_postgres || packages="$packages postgresql"
   [ -e /etc/ssl/certs/ca-certificates.crt ] || [ ! -e /etc/debian_version ] || packages="$packages ca-certificates"

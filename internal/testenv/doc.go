@@ -19,6 +19,9 @@
 // names a server to use instead of a shared one. Private ones are started all
 // the same.
 //
+// [Module] and [NodeModules] give tests published data: JSON-Schema-Test-Suite,
+// Wycheproof, schemas and events of others, pinned in published/.
+//
 // A program that is not there fails the test with the command that installs it:
 // `apt-get install postgresql`, or `make deps` for the Vault server, which is
 // built from Vault's own modules (see vaultserver).
