@@ -5,48 +5,16 @@
 // Nothing in CI runs this. A vector of a released version never changes, and neither does one disappear: what was sealed by it must open for
 // ever. New vectors may be added, here and at the end of a file's list; `git diff` must then show added lines alone.
 
-import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import {
   aad, eventKey, eventKeyInfo, indexKey, indexKeyInfo, indexText, messages, normalise, normaliserID, open, openEvent, pad, paddedLength, parseIndexText,
   Refused, seal, sealBytes, sealEvent, storedValue,
 } from './format.mjs';
-
-const format = 'fieldcrypt-testvectors/1';
-const directory = new URL('./v1/', import.meta.url);
-
-// Keys that nobody can take for real ones: key(0) is 00 01 02 … 1f, key(1) is 20 21 … 3f, and so on.
-const key = (n) => Buffer.from(Array.from({ length: 32 }, (_, i) => (32 * n + i) % 256));
-const nonce = (label) => createHash('sha256').update(`fieldcrypt test vector nonce: ${label}`).digest().subarray(0, 12);
-const hex = (buffer) => buffer.toString('hex');
+import { hex, key, nonce, refusal, write } from './write.mjs';
 
 const kid = '0f3a9c01';
 const id = '01935e3c-7a1f-7c52-9d0e-5b6f3a2c1d4e';
 const otherID = '01935e3c-7a1f-7c52-9d0e-5b6f3a2c1d4f';
 const event = { type: 'invoice.issued', version: 1, id };
-
-function write(name, description, vectors) {
-  const names = vectors.map((v) => v.name);
-  if (new Set(names).size !== names.length) throw new Error(`${name}: two vectors share a name`);
-  // ASCII alone, so that no editor or mail changes a code point, and white space can be seen.
-  const text = JSON.stringify({ format, description, vectors }, null, 2)
-    .replace(/[\u007f-\uffff]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
-  writeFileSync(new URL(`${name}.json`, directory), text + '\n');
-  console.log(`${name}.json: ${vectors.length} vectors`);
-}
-
-// refusal runs what must be refused and gives the reason, so that no vector is called invalid by mistake.
-function refusal(run) {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof Refused) return error.reason;
-    throw error;
-  }
-  throw new Error('this is not refused');
-}
-
-mkdirSync(directory, { recursive: true });
 
 // ---- derivation
 
