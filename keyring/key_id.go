@@ -2,7 +2,6 @@ package keyring
 
 import (
 	"encoding/hex"
-	"fmt"
 )
 
 // KeyID names a key within one keyring; its text is 8 lower-case hex digits.
@@ -12,7 +11,14 @@ type KeyID uint32
 
 // String writes the id as it stands in tokens and documents.
 func (id KeyID) String() string {
-	return fmt.Sprintf("%08x", uint32(id))
+	var text [8]byte
+	return string(id.Append(text[:0]))
+}
+
+// Append appends what String returns.
+func (id KeyID) Append(dst []byte) []byte {
+	b := [4]byte{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)}
+	return hex.AppendEncode(dst, b[:])
 }
 
 // ParseKeyID reads 8 lower-case hex digits and nothing else.
