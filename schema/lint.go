@@ -112,7 +112,7 @@ func (p *Plan) lint(fs *findings) {
 		for _, pat := range n.patterns {
 			open = append(open, pat.node)
 		}
-		if !p.flagged(n) && slices.ContainsFunc(open, p.flaggedInPlace) {
+		if !p.flagsHere(n) && slices.ContainsFunc(open, p.flaggedInPlace) {
 			fs.add(n.finding("names-stay-clear", "the values of this open map are sealed, its member names are not", "if the names are personal too, flag the object itself"))
 		}
 	}
@@ -120,7 +120,7 @@ func (p *Plan) lint(fs *findings) {
 
 // flaggedInPlace reports that a flag applies to whatever value the schema applies to.
 func (p *Plan) flaggedInPlace(n *node) bool {
-	return n != nil && slices.ContainsFunc(p.closure([]elem{{n, true}}), func(e elem) bool { return p.flagged(e.node) })
+	return n != nil && slices.ContainsFunc(p.closure([]elem{{n, true}}), func(e elem) bool { return p.flagsHere(e.node) })
 }
 
 // lintNested notes flags that only ever apply inside a sealed location.

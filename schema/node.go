@@ -34,6 +34,7 @@ type node struct {
 	propertyNames       *node
 	prefix              []*node // prefixItems, or items as an array
 	items               *node   // items as one schema, or additionalItems beside an array
+	tuple               bool    // items is additionalItems
 	unevaluatedItems    *node
 	contains            *node
 	content             *node
@@ -92,7 +93,7 @@ func (n *node) edges() []edge {
 	one("unevaluatedProperties", n.unevaluated)
 	one("propertyNames", n.propertyNames)
 	many("prefixItems", n.prefix)
-	if n.raw.member("items") != nil && n.raw.member("items").kind == '[' {
+	if n.tuple {
 		one("additionalItems", n.items)
 	} else {
 		one("items", n.items)
@@ -203,10 +204,8 @@ func (b *builder) identify(n *node) {
 			d.dynamic[a.str] = append(d.dynamic[a.str], n)
 		}
 	}
-	if d.draft.number == 2019 {
-		if a := v.member("$recursiveAnchor"); a != nil && a.kind == 't' {
-			d.dynamic[""] = append(d.dynamic[""], n)
-		}
+	if a := v.member("$recursiveAnchor"); a != nil && a.kind == 't' { // in any draft: jsonschema/v5 takes it where a 2019-09 schema refers
+		d.dynamic[""] = append(d.dynamic[""], n)
 	}
 }
 
@@ -353,7 +352,7 @@ func (b *builder) attach(n *node, keyword, name string, sub *node) {
 			n.prefix = append(n.prefix, sub)
 		}
 	case "additionalItems":
-		n.items = sub
+		n.items, n.tuple = sub, true
 	case "unevaluatedItems":
 		n.unevaluatedItems = sub
 	case "contains":

@@ -30,9 +30,11 @@ type Plan struct {
 	visited   []*node          // every schema reachable from the root, in a stable order
 	reached   map[*node]bool   // the same as a set
 	refs      map[*node][]*node
-	holds     map[*node]bool // a flag or an index at or below
-	matters   map[*node]bool // what a walk must not pass by: a flag, an index, a keyring, a file whose policy is stricter than clear
-	unnamed   map[*node]bool // a blind index that takes its name from the location, here or in the items
+	holds     map[*node]bool    // a flag or an index at or below
+	matters   map[*node]bool    // what a walk must not pass by: a flag, an index, a keyring, a file whose policy is stricter than clear
+	speaks    map[*node]bool    // a flag, an index or a keyring at or below
+	carried   map[*node][]*node // schemas below propertyNames and contentSchema whose words count at this one's location
+	unnamed   map[*node]bool    // a blind index that takes its name from the location, here or in the items
 
 	root *State
 
@@ -52,7 +54,7 @@ const maxStates = 20_000
 // newPlan reads the root's policies and the overlay, and finds every schema reachable from the root.
 func newPlan(r *Registry, e *EventSchema, out *findings) *Plan {
 	p := &Plan{reg: r, event: e, policy: PolicyReject, keyring: DefaultKeyring, overlay: map[*node]words{}, overlayAt: map[*node]string{}, reached: map[*node]bool{},
-		refs: map[*node][]*node{}, holds: map[*node]bool{}, matters: map[*node]bool{}, unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{}}
+		refs: map[*node][]*node{}, holds: map[*node]bool{}, matters: map[*node]bool{}, speaks: map[*node]bool{}, carried: map[*node][]*node{}, unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{}}
 	root := e.doc.rootNode
 	if root.words.undeclared != PolicyNone {
 		p.policy = root.words.undeclared
@@ -63,7 +65,8 @@ func newPlan(r *Registry, e *EventSchema, out *findings) *Plan {
 	p.readOverlay(out)
 	p.reach(root, out)
 	p.propagate()
-	p.checkApplicators(out)
+	p.refuseNot(out)
+	p.carry(out)
 	p.checkRootKeyrings(out)
 	return p
 }
@@ -121,6 +124,11 @@ func (p *Plan) flagged(n *node) bool {
 	return false
 }
 
+// flagsHere reports that a schema flags whatever value it applies to, by its own words or by those it carries.
+func (p *Plan) flagsHere(n *node) bool {
+	return p.flagged(n) || slices.ContainsFunc(p.carried[n], p.flagged)
+}
+
 func (p *Plan) indexed(n *node) bool {
 	for _, w := range p.words(n) {
 		if w.index != nil {
@@ -130,49 +138,66 @@ func (p *Plan) indexed(n *node) bool {
 	return false
 }
 
-// reach walks every schema reachable from root and resolves the references on the way.
+// reach walks every schema reachable from root and resolves the references on the way. A dynamic reference leads to its static target and
+// to every schema with that anchor in a document that is reached: which of them it means is known only with a payload at hand, and
+// jsonschema/v5 looks for anchors below each schema in its scope, whatever resource they belong to.
 func (p *Plan) reach(root *node, out *findings) {
 	queue := []*node{root}
 	p.reached[root] = true
-	push := func(n *node) {
-		if !p.reached[n] {
-			p.reached[n] = true
-			queue = append(queue, n)
+	var docs []*document // that hold a reached schema, in a stable order
+	entered := map[*document]bool{}
+	var dynamic []*node
+	push := func(n, to *node) {
+		if n != nil {
+			p.refs[n] = append(p.refs[n], to)
+		}
+		if !p.reached[to] {
+			p.reached[to] = true
+			queue = append(queue, to)
 		}
 	}
 	for len(queue) > 0 {
-		n := queue[0]
-		queue = queue[1:]
-		p.visited = append(p.visited, n)
-		if n.raw.kind != '{' {
-			continue
-		}
-		for _, ref := range []*value{n.ref, n.dynamicRef} {
-			if ref == nil {
+		for len(queue) > 0 {
+			n := queue[0]
+			queue = queue[1:]
+			p.visited = append(p.visited, n)
+			if !entered[n.d] {
+				entered[n.d] = true
+				docs = append(docs, n.d)
+			}
+			if n.raw.kind != '{' {
 				continue
 			}
-			t, f := p.reg.resolve(n, ref.start, ref.str, out)
-			if f != nil {
-				out.add(*f)
-				continue
+			for _, ref := range []*value{n.ref, n.dynamicRef} {
+				if ref == nil {
+					continue
+				}
+				t, f := p.reg.resolve(n, ref.start, ref.str, out)
+				if f != nil {
+					out.add(*f)
+					continue
+				}
+				push(n, t)
 			}
-			targets := []*node{t}
-			if ref == n.dynamicRef {
-				targets = append(targets, p.dynamicTargets(n)...)
+			if n.dynamicRef != nil {
+				dynamic = append(dynamic, n)
 			}
-			for _, t := range targets {
-				p.refs[n] = append(p.refs[n], t)
-				push(t)
+			for _, e := range n.edges() {
+				push(nil, e.to)
 			}
 		}
-		for _, e := range n.edges() {
-			push(e.to)
+		for _, n := range dynamic {
+			for _, t := range dynamicTargets(n, docs) {
+				if !slices.Contains(p.refs[n], t) {
+					push(n, t)
+				}
+			}
 		}
 	}
 }
 
-// dynamicTargets lists every schema that a dynamic reference may reach at run time: all with that anchor, in any loaded document.
-func (p *Plan) dynamicTargets(n *node) []*node {
+// dynamicTargets lists every schema that a dynamic reference may reach at run time: all with that anchor in the documents.
+func dynamicTargets(n *node, docs []*document) []*node {
 	name := ""
 	if !n.recursive {
 		if _, name = splitURL(n.dynamicRef.str); name == "" || strings.HasPrefix(name, "/") {
@@ -180,7 +205,7 @@ func (p *Plan) dynamicTargets(n *node) []*node {
 		}
 	}
 	var ts []*node
-	for _, d := range p.reg.docs {
+	for _, d := range docs {
 		ts = append(ts, d.dynamic[name]...)
 	}
 	return ts
@@ -224,6 +249,7 @@ func (p *Plan) propagate() {
 		}
 	}
 	flood(p.holds, above, func(n *node) bool { return p.flagged(n) || p.indexed(n) })
+	flood(p.speaks, above, func(n *node) bool { return p.flagged(n) || p.indexed(n) || p.namesKeyring(n) })
 	flood(p.matters, above, func(n *node) bool {
 		return p.holds[n] || n.d != p.event.doc && n.d.rootNode.words.undeclared > PolicyClear ||
 			n != n.d.rootNode && slices.ContainsFunc(p.words(n), func(w words) bool { return w.keyring != "" })
@@ -233,31 +259,52 @@ func (p *Plan) propagate() {
 	})
 }
 
-// supported reports whether the Plan's cover of a keyword over a flag has been shown by tests.
-func supported(keyword string) bool {
-	switch keyword {
-	case "properties", "patternProperties", "additionalProperties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "if", "then", "else":
-		return true
+// carry notes which schemas flag another place than the one they apply to: names are no values, so a flag at propertyNames flags the object
+// that has them, and content is not parsed, so a flag below contentSchema flags the string.
+func (p *Plan) carry(out *findings) {
+	for _, n := range p.visited {
+		for _, to := range []*node{n.propertyNames, n.content} {
+			if to == nil || !p.speaks[to] {
+				continue
+			}
+			for _, c := range p.below(to) {
+				p.carried[n] = append(p.carried[n], c)
+				if p.indexed(c) {
+					out.add(c.finding("index-misplaced", "a blind index below propertyNames or contentSchema: names and content are no values of the payload", "index a value, or remove the word"))
+				}
+			}
+		}
 	}
-	return false
 }
 
-// checkApplicators refuses flags below keywords that this version does not vouch for.
-func (p *Plan) checkApplicators(out *findings) {
-	for _, n := range p.visited {
-		for _, e := range n.edges() {
-			if !p.holds[e.to] || supported(e.keyword) {
-				continue
-			}
-			if e.keyword == "not" {
-				out.add(e.to.finding("flag-below-not", "a flag below not says nothing about any value", "move the flag to a schema that applies"))
-				continue
-			}
-			out.add(e.to.finding("applicator-unsupported", fmt.Sprintf("a flag below %s is not supported by this version", e.keyword),
-				"state the flag through properties, patternProperties, additionalProperties, items, prefixItems, allOf, anyOf, oneOf, if, then, else or $ref"))
+// below lists the schemas with words on flags, keyrings or indexes that are reachable from a schema, itself included.
+func (p *Plan) below(n *node) []*node {
+	var found []*node
+	seen := map[*node]bool{n: true}
+	for queue := []*node{n}; len(queue) > 0; queue = queue[1:] {
+		if p.flagged(queue[0]) || p.indexed(queue[0]) || p.namesKeyring(queue[0]) {
+			found = append(found, queue[0])
 		}
-		if n.dynamicRef != nil && slices.ContainsFunc(p.refs[n], func(t *node) bool { return p.holds[t] }) {
-			out.add(n.finding("applicator-unsupported", "a dynamic reference to a flag is not supported by this version", "use $ref"))
+		for _, t := range p.successors(queue[0]) {
+			if p.speaks[t] && !seen[t] {
+				seen[t] = true
+				queue = append(queue, t)
+			}
+		}
+	}
+	return found
+}
+
+// namesKeyring reports that a schema names a keyring for its location, and not as its file's default alone.
+func (p *Plan) namesKeyring(n *node) bool {
+	return p.overlay[n].keyring != "" || n != n.d.rootNode && n.words.keyring != ""
+}
+
+// refuseNot refuses flags below not: it turns an assertion round, and a flag there would be of values that are something else.
+func (p *Plan) refuseNot(out *findings) {
+	for _, n := range p.visited {
+		if n.not != nil && p.holds[n.not] {
+			out.add(n.not.finding("flag-below-not", "a flag below not says nothing about any value", "move the flag to a schema that applies"))
 		}
 	}
 }

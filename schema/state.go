@@ -158,6 +158,9 @@ func (p *Plan) newState(elems []elem, w way) *State {
 		n := e.node
 		matters = matters || p.matters[n]
 		s.readFlags(n)
+		for _, c := range p.carried[n] {
+			s.readFlags(c)
+		}
 		for _, name := range n.names {
 			s.names[name] = true
 			declaresNames = declaresNames || e.declares
@@ -280,6 +283,11 @@ func (s *State) flagNode() *node {
 	for _, e := range s.elems {
 		if s.plan.flagged(e.node) {
 			return e.node
+		}
+		for _, c := range s.plan.carried[e.node] {
+			if s.plan.flagged(c) {
+				return c
+			}
 		}
 	}
 	return nil
@@ -570,7 +578,7 @@ func (s *State) stepItem(i int) *State {
 		switch {
 		case i < len(n.prefix):
 			elems = append(elems, elem{n.prefix[i], e.declares})
-		case n.items != nil:
+		case n.items != nil && !(n.tuple && n.items.never()): // jsonschema/v5 leaves what additionalItems: false forbids unevaluated
 			elems = append(elems, elem{n.items, e.declares})
 		case n.unevaluatedItems != nil:
 			elems = append(elems, elem{n.unevaluatedItems, e.declares})
