@@ -27,6 +27,9 @@ type OpenOptions struct {
 	Fields []string
 	// Redact shows every flagged value as null, and needs no keys. Not together with Fields. Defaults to false.
 	Redact bool
+	// SealedAsNull shows what stays sealed as null instead of its token, so that no token is taken for a value; StillSealed lists it all the same.
+	// Defaults to false.
+	SealedAsNull bool
 }
 
 // Opened is an opened event.
@@ -65,6 +68,10 @@ func (o *Opener) Open(ctx context.Context, r Received, opts OpenOptions) (Opened
 	if err != nil {
 		return Opened{}, err
 	}
+	leave := keepToken
+	if opts.SealedAsNull {
+		leave = showNull
+	}
 	var still []StillSealed
 	payload, err := op.replace(ctx, func(i int) (action, error) {
 		switch s := &op.walk.sites[i]; {
@@ -72,10 +79,10 @@ func (o *Opener) Open(ctx context.Context, r Received, opts OpenOptions) (Opened
 			return showNull, nil
 		case asked != nil && !asked[i]:
 			still = append(still, op.still(s, ReasonNotAsked))
-			return keepToken, nil
+			return leave, nil
 		case !op.hasRing(s):
 			still = append(still, op.still(s, ReasonNoKeyring))
-			return keepToken, nil
+			return leave, nil
 		}
 		return openToken, nil
 	}, nil)
