@@ -41,7 +41,7 @@ type document struct {
 
 // parseDocument reads a document and checks everything that needs no key.
 func parseDocument(name string, raw []byte) (*document, error) {
-	d, fault := parseOuter(raw)
+	d, fault := parseOuter(raw, documentFormat)
 	if fault != nil {
 		fault.Keyring = name
 		return nil, fault
@@ -52,7 +52,7 @@ func parseDocument(name string, raw []byte) (*document, error) {
 	return d, nil
 }
 
-func parseOuter(raw []byte) (*document, *DocumentError) {
+func parseOuter(raw []byte, format string) (*document, *DocumentError) {
 	if len(raw) > maxDocumentBytes {
 		return nil, &DocumentError{Rule: RuleTooLarge, Detail: fmt.Sprintf("%d bytes, want at most %d", len(raw), maxDocumentBytes)}
 	}
@@ -60,8 +60,8 @@ func parseOuter(raw []byte) (*document, *DocumentError) {
 	if fault := unmarshalStrict(raw, &outer, ""); fault != nil {
 		return nil, fault
 	}
-	if outer.Format != documentFormat {
-		return nil, &DocumentError{Place: "/format", Rule: RuleFormat, Detail: fmt.Sprintf("format is %.64q, want %q", outer.Format, documentFormat)}
+	if outer.Format != format {
+		return nil, &DocumentError{Place: "/format", Rule: RuleFormat, Detail: fmt.Sprintf("format is %.64q, want %q", outer.Format, format)}
 	}
 	if outer.Clear == "" {
 		return nil, &DocumentError{Rule: RuleMissingMember, Detail: "clear is missing"}

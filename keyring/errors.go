@@ -10,6 +10,9 @@ import (
 var (
 	// ErrNotFound: the store holds no document.
 	ErrNotFound = errors.New("no such keyring")
+	// ErrDeleted: the store remembers a document that was deleted. Only a
+	// restore writes there.
+	ErrDeleted = errors.New("the document was deleted")
 	// ErrExists: the store holds a document already.
 	ErrExists = errors.New("the keyring exists already")
 	// ErrChanged: another writer was first.

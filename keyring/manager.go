@@ -89,6 +89,13 @@ func (m *Manager) load(ctx context.Context) (*document, secrets, string, error) 
 	return d, sec, version, nil
 }
 
+// highest is the highest revision that this manager has seen.
+func (m *Manager) highest() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen.revision
+}
+
 // change is load → edit → check-and-set save. edit gets copies: of the header,
 // and of the map of key bytes, to which it may only add.
 func (m *Manager) change(ctx context.Context, ifRevision uint64, edit func(h *header, sec secrets, now time.Time) error) (*document, error) {

@@ -38,7 +38,7 @@ var (
 	// ErrNotKV2: the mount is no KV mount of version 2.
 	ErrNotKV2 = errors.New("not a KV version 2 mount")
 	// ErrDeleted: the document was deleted in Vault.
-	ErrDeleted = errors.New("the document was deleted")
+	ErrDeleted = keyring.ErrDeleted
 	// ErrExpires: Vault is set to delete the document.
 	ErrExpires = errors.New("the document was written, but Vault will delete it")
 	// ErrUncertain: the answer to a write was lost, and reading back failed too.
@@ -80,6 +80,8 @@ type Error struct {
 
 	location Location
 	timeout  time.Duration
+	// deleted is the version that KV remembers, for [ErrDeleted].
+	deleted uint64
 }
 
 func (e *Error) Error() string {
@@ -156,7 +158,7 @@ func (e *Error) Hint() string {
 	case ErrNotKV2:
 		return fmt.Sprintf("only version 2 has check-and-set: vault kv enable-versioning %s, or give another mount", e.location.Mount)
 	case ErrDeleted:
-		return fmt.Sprintf("bring it back with vault kv undelete -mount=%s -versions=N %s, or vault kv rollback; if the keyring is truly to be given up, vault kv metadata delete", e.location.Mount, e.location.Path)
+		return fmt.Sprintf("bring it back with vault kv undelete -mount=%s -versions=N %s, or vault kv rollback; if that cannot be, write a backup over it with fieldcrypt keys restore; if the keyring is truly to be given up, vault kv metadata delete", e.location.Mount, e.location.Path)
 	case ErrExpires:
 		return fmt.Sprintf("vault kv metadata put -mount=%s -delete-version-after=0s %s, and the same for the mount's config, then run the command again", e.location.Mount, e.location.Path)
 	case ErrUncertain:

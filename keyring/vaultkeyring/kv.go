@@ -38,6 +38,9 @@ func (v *Vault) load(ctx context.Context) ([]byte, string, error) {
 	r := request{operation: "read", path: v.location.dataPath(), capability: "read", absent: keyring.ErrNotFound}
 	var found secret
 	if err := v.session.do(ctx, r, &found); err != nil {
+		if gone, ok := errors.AsType[*Error](err); ok && gone.Problem == ErrDeleted {
+			return nil, strconv.FormatUint(gone.deleted, 10), err
+		}
 		return nil, "", err
 	}
 	text, ok := found.Data[documentField].(string)
@@ -62,7 +65,7 @@ func (s *session) explainAbsent(e *Error, response *api.Response) {
 	if err != nil || json.Unmarshal(text, &answer) != nil || answer.Data == nil || answer.Data.Metadata.Version == 0 {
 		return
 	}
-	e.Problem = ErrDeleted
+	e.Problem, e.deleted = ErrDeleted, answer.Data.Metadata.Version
 	e.Detail = "version " + strconv.FormatUint(answer.Data.Metadata.Version, 10)
 	if answer.Data.Metadata.Destroyed {
 		e.Detail += ", and destroyed"
