@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
+	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
 // Resealer brings an event under today's primary keys; *envelope.Resealer is one.
@@ -25,6 +26,10 @@ type ReencryptOptions struct {
 	After string
 	// BatchSize is the number of rows in a transaction; one of large payloads ends earlier. Defaults to 100.
 	BatchSize int
+	// Indexes are the schemas' blind indexes (schema.Registry.Indexes). With them, Reencrypt refuses a table that holds other
+	// versions of an index than they declare, and when it has gone over every row without a failure it writes down that none
+	// holds a previous version any more. Defaults to none.
+	Indexes []*schema.Index
 	// Logger tells of failed rows (ids and reasons, never values). Defaults to silence.
 	Logger *slog.Logger
 	// MaxFailedIDs bounds ReencryptResult.FailedIDs. Defaults to 1000; -1 for no bound.
@@ -58,22 +63,50 @@ const (
 // failed. An error means that the run could not go on; the result tells how far it came.
 func Reencrypt(ctx context.Context, store Store, resealer Resealer, opts ReencryptOptions) (ReencryptResult, error) {
 	r := &reencryption{store: store, resealer: resealer, opts: opts.withDefaults()}
+	if err := CheckIndexes(ctx, store, opts.Indexes); err != nil {
+		return r.result, err
+	}
+	if err := r.rows(ctx); err != nil {
+		return r.result, err
+	}
+	return r.result, r.settle(ctx)
+}
+
+// rows goes over all rows.
+func (r *reencryption) rows(ctx context.Context) error {
 	var batch []*Row
 	size := 0
-	for row, err := range store.Scan(ctx, ScanOptions{After: opts.After, PageSize: r.opts.BatchSize}) {
+	for row, err := range r.store.Scan(ctx, ScanOptions{After: r.opts.After, PageSize: r.opts.BatchSize}) {
 		if err != nil {
-			return r.result, err
+			return err
 		}
 		batch, size = append(batch, row), size+row.Size()
 		if len(batch) < r.opts.BatchSize && size < MaxPageBytes {
 			continue
 		}
 		if err := r.batch(ctx, batch); err != nil {
-			return r.result, err
+			return err
 		}
 		batch, size = nil, 0
 	}
-	return r.result, r.batch(ctx, batch)
+	return r.batch(ctx, batch)
+}
+
+// settle writes down that every row holds the current version of its indexes, if that is so. It asks first what is written
+// down, so that a role that may only read it can re-encrypt where nothing was rebuilt.
+func (r *reencryption) settle(ctx context.Context) error {
+	if len(r.opts.Indexes) == 0 || r.opts.After != "" || r.result.Failed > 0 {
+		return nil
+	}
+	recorded, err := r.store.IndexVersions(ctx)
+	if err != nil {
+		return err
+	}
+	rebuilt, err := recorded.rebuilt(r.opts.Indexes)
+	if err != nil || len(rebuilt) == 0 {
+		return err
+	}
+	return r.store.SettleIndexes(ctx, rebuilt)
 }
 
 func (o ReencryptOptions) withDefaults() ReencryptOptions {

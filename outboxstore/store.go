@@ -43,6 +43,13 @@ type Store interface {
 	// KeyCounts says how many rows need each key, by "seal:KID" and "index:KID".
 	KeyCounts(ctx context.Context) (map[string]int64, error)
 
+	// IndexVersions says what is written down of the table's blind indexes; see CheckIndexes. Nothing, where the table was
+	// not migrated yet, or by a fieldcrypt that wrote nothing down.
+	IndexVersions(ctx context.Context) (RecordedIndexes, error)
+
+	// SettleIndexes takes versions out of what is written down: no row holds a value of them any more. Reencrypt knows.
+	SettleIndexes(ctx context.Context, rebuilt []IndexVersion) error
+
 	// Pending lists the statements that Migrate would carry out.
 	Pending(ctx context.Context, indexes []*schema.Index) ([]Statement, error)
 

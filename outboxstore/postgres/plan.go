@@ -67,10 +67,11 @@ type planner struct {
 	names     names
 	shape     *shape
 	hasSchema bool
-	versioned bool             // versionTable is there
-	version   int              // the highest migration that the outbox has
-	indexes   map[string]index // of the table's schema, by name
-	fresh     bool             // the table is made in this plan: nobody else can see it until it is done
+	versioned bool                         // versionTable is there
+	version   int                          // the highest migration that the outbox has
+	indexes   map[string]index             // of the table's schema, by name
+	recorded  *outboxstore.RecordedIndexes // nil where IndexVersionTable is not there
+	fresh     bool                         // the table is made in this plan: nobody else can see it until it is done
 	steps     []step
 }
 
@@ -90,10 +91,16 @@ func plan(ctx context.Context, q querier, n names, indexes []*schema.Index) ([]s
 	if err = p.readIndexes(ctx, q); err != nil {
 		return nil, err
 	}
+	if err = p.readVersions(ctx, q); err != nil {
+		return nil, err
+	}
 	if err = p.planTable(); err != nil {
 		return nil, err
 	}
 	if err = p.planColumns(indexes); err != nil {
+		return nil, err
+	}
+	if err = p.planVersions(indexes); err != nil {
 		return nil, err
 	}
 	if err = p.planIndexes(indexes); err != nil {

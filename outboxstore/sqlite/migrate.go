@@ -66,6 +66,9 @@ func pending(ctx context.Context, q querier, n names, indexes []*schema.Index) (
 	if err := m.readIndexes(ctx, q); err != nil {
 		return nil, err
 	}
+	if m.recorded, err = recordedIndexes(ctx, q, n); err != nil {
+		return nil, err
+	}
 	return m.plan(indexes)
 }
 
@@ -73,9 +76,10 @@ func pending(ctx context.Context, q querier, n names, indexes []*schema.Index) (
 type migrator struct {
 	names      names
 	shape      *shape
-	versioned  bool              // versionTable is there
-	version    int               // the highest migration that the outbox has
-	indexes    map[string]string // names of the database's indexes, lower case: "table(column)"
+	versioned  bool                         // versionTable is there
+	version    int                          // the highest migration that the outbox has
+	indexes    map[string]string            // names of the database's indexes, lower case: "table(column)"
+	recorded   *outboxstore.RecordedIndexes // nil where IndexVersionTable is not there
 	statements []outboxstore.Statement
 }
 
@@ -129,6 +133,9 @@ func (m *migrator) plan(indexes []*schema.Index) ([]outboxstore.Statement, error
 		if err := m.planIndex(index); err != nil {
 			return nil, err
 		}
+	}
+	if err := m.planVersions(indexes); err != nil {
+		return nil, err
 	}
 	return m.statements, nil
 }

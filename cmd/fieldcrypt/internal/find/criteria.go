@@ -211,6 +211,15 @@ func (c criteria) keyrings(reg *schema.Registry, open bool) []string {
 	return names
 }
 
+// indexes are those that are searched.
+func (c criteria) indexes() []*schema.Index {
+	var all []*schema.Index
+	for _, one := range c {
+		all = append(all, one.index)
+	}
+	return all
+}
+
 // matches are the stored forms to look for, under every usable key.
 func (c criteria) matches(rings *keyring.Set) ([]outboxstore.Match, error) {
 	var all []outboxstore.Match

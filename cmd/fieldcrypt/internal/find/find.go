@@ -82,6 +82,9 @@ func (f *flags) run(ctx context.Context, s *cli.Session, args []string) error {
 		return err
 	}
 	defer store.Close()
+	if err := outboxstore.CheckIndexes(ctx, store, criteria.indexes()); err != nil {
+		return err // the search would miss rows
+	}
 
 	if f.noCompare {
 		s.Terminal.Warn("the rows are not compared: some may hold another value with the same index")

@@ -46,10 +46,14 @@ func prepare(ctx context.Context, s *cli.Session) (*reencryption, error) {
 // noEvent is no event's id: a UUIDv7 is never nil.
 const noEvent = "00000000-0000-0000-0000-000000000000"
 
-// checkTables asks each outbox for a row that is not there, so that tables that are missing, or must not be read, are named before a key is made.
+// checkTables asks each outbox for a row that is not there, so that tables that are missing, or must not be read, are named before a key is made; and so are
+// blind indexes that are not those of the schemas.
 func (re *reencryption) checkTables(ctx context.Context) error {
 	for _, store := range re.stores {
 		if _, err := store.Get(ctx, noEvent); err != nil && !errors.Is(err, outboxstore.ErrNoRow) {
+			return err
+		}
+		if err := outboxstore.CheckIndexes(ctx, store, re.registry.Indexes()); err != nil {
 			return err
 		}
 	}
@@ -91,6 +95,7 @@ func (re *reencryption) store(ctx context.Context, store connect.OpenOutbox, res
 	progress := re.session.Terminal.Progress()
 	defer progress.Done()
 	return outboxstore.Reencrypt(ctx, store, resealer, outboxstore.ReencryptOptions{
+		Indexes:      re.registry.Indexes(),
 		MaxFailedIDs: -1, // cli.md: with their ids
 		OnFailure: func(_ string, err error) {
 			e := failure.Explain(err)

@@ -76,6 +76,9 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 		return err
 	}
 	defer store.Close()
+	if err := outboxstore.CheckIndexes(ctx, store, reg.Indexes()); err != nil {
+		return err
+	}
 
 	w := &writer{flags: f, session: s, store: store, stream: lines.New(s, f.failFast), progress: s.Terminal.Progress()}
 	err = w.stream.Each(ctx, files, eventline.Plaintext, func(line *eventline.Line) error {
