@@ -2,7 +2,6 @@ package blindindex
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -85,11 +84,7 @@ func (ix *Index) Normalizer() *Normalizer { return ix.normalizer }
 //
 // Errors: *[PurposeError], *[MessageError], or the keyring's.
 func (ix *Index) Value(key *keyring.Key, message []byte) ([]byte, error) {
-	values, err := ix.appendValues(nil, key, [][]byte{message})
-	if err != nil {
-		return nil, err
-	}
-	return values[0], nil
+	return ix.AppendValue(nil, key, message)
 }
 
 // Values computes what a column holds for these messages under one key: the distinct stored forms, sorted by their bytes. The order is that
@@ -112,30 +107,30 @@ func (ix *Index) Candidates(keys []*keyring.Key, messages [][]byte) ([][]byte, e
 	return slices.CompactFunc(candidates, bytes.Equal), nil
 }
 
-// appendValues derives the index key once for all messages. It is not kept for the next call: a keyring wipes a key that was disabled or
-// destroyed, and a copy here would go on working.
+// appendValues computes one value for each message. The index key is not kept here: the keyring's key keeps what it is derived to, and ends it
+// when it is disabled or destroyed, where a copy would go on working.
 func (ix *Index) appendValues(values [][]byte, key *keyring.Key, messages [][]byte) ([][]byte, error) {
-	if key == nil {
-		return nil, &PurposeError{Index: ix.name}
+	if err := ix.checkKey(key); err != nil {
+		return nil, err
 	}
-	if key.Purpose() != keyring.Index {
-		return nil, &PurposeError{Index: ix.name, KeyID: key.ID(), Purpose: key.Purpose()}
-	}
-	indexKey, err := key.Derive(ix.info)
-	if err != nil {
-		return nil, fmt.Errorf("blind index %q: derive the index key from key %s: %w", ix.name, key.ID(), err)
-	}
-	mac := hmac.New(sha256.New, indexKey[:])
 	for _, message := range messages {
-		if !validMessage(message) {
-			return nil, &MessageError{Index: ix.name}
+		stored, err := ix.AppendValue(make([]byte, 0, maxStored), key, message)
+		if err != nil {
+			return nil, err
 		}
-		mac.Reset()
-		mac.Write(message)
-		stored := binary.BigEndian.AppendUint32(make([]byte, 0, maxStored), uint32(key.ID()))
-		values = append(values, truncate(mac.Sum(stored), ix.bits))
+		values = append(values, stored)
 	}
 	return values, nil
+}
+
+func (ix *Index) checkKey(key *keyring.Key) error {
+	if key == nil {
+		return &PurposeError{Index: ix.name}
+	}
+	if key.Purpose() != keyring.Index {
+		return &PurposeError{Index: ix.name, KeyID: key.ID(), Purpose: key.Purpose()}
+	}
+	return nil
 }
 
 // truncate cuts the hash after the key id to its first bits, the unused low bits of the last byte zero.
