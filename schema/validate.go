@@ -162,21 +162,23 @@ type reporter struct {
 }
 
 func (r *reporter) report(ve *jsonschema.ValidationError) {
-	keyword := lastToken(ve.AbsoluteKeywordLocation)
+	if len(r.violations) == maxViolations {
+		return
+	}
 	slices.SortFunc(ve.Causes, func(a, b *jsonschema.ValidationError) int { // the validator's order is random
 		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation), cmp.Compare(a.KeywordLocation, b.KeywordLocation))
 	})
+	at := r.locate(ve.AbsoluteKeywordLocation)
 	switch {
-	case len(r.violations) == maxViolations:
-	case keyword == "anyOf" || keyword == "oneOf":
-		r.add(ve, keyword)
+	case len(ve.Causes) == 0:
+		r.add(ve, at)
+	case at.whole("anyOf") || at.whole("oneOf"):
+		r.add(ve, at)
 		if best := closest(ve.Causes); best != nil {
 			r.report(best)
 		}
-	case len(ve.Causes) == 0:
-		r.add(ve, keyword)
-	case keyword == "minContains" || keyword == "contains":
-		r.add(ve, keyword)
+	case at.whole("minContains") || at.whole("contains"):
+		r.add(ve, at) // each item has its own reason for not being the one
 	default:
 		for _, c := range ve.Causes {
 			r.report(c)
@@ -206,42 +208,117 @@ func leaves(ve *jsonschema.ValidationError) int {
 	return n
 }
 
-func lastToken(location string) string {
-	_, fragment := splitURL(location)
-	tokens := strings.Split(fragment, "/")
-	for i := len(tokens) - 1; i >= 0; i-- {
-		if _, err := strconv.Atoi(tokens[i]); err != nil {
-			return tokens[i]
-		}
-	}
-	return ""
+// keywordPlace is where a broken rule stands: in a schema object, at a keyword, and at what is below that keyword.
+type keywordPlace struct {
+	d       *document
+	object  string   // pointer of the schema object
+	keyword string   // "" where the schema is false and stands for itself
+	below   []string // such as the name and the number in dependentRequired/card/0
+	rule    *value   // what states the rule; nil only where the location is not to be found
+	off     int      // of the keyword's name, or of the rule below it
 }
 
-func (r *reporter) add(ve *jsonschema.ValidationError, keyword string) {
-	if len(r.violations) == maxViolations {
-		return
+// whole reports that the place is a keyword, and not something below it.
+func (p *keywordPlace) whole(keyword string) bool { return p.keyword == keyword && len(p.below) == 0 }
+
+// sibling is a keyword of the same schema object.
+func (p *keywordPlace) sibling(keyword string) *value {
+	tokens, _ := splitPointer(p.object)
+	if o := p.d.root.lookup(tokens); o != nil {
+		return o.member(keyword)
 	}
+	return nil
+}
+
+// locate finds the place that the validator's absolute location names. A member may have a keyword's name, and an alternative a number: what is a
+// keyword follows from which pointers are those of schemas.
+func (r *reporter) locate(location string) *keywordPlace {
+	u, fragment := splitURL(decodeLocation(location))
+	p := &keywordPlace{d: r.e.reg.byURL[u]}
+	if p.d == nil {
+		p.d, fragment = r.e.doc, ""
+	}
+	tokens, _ := splitPointer(fragment)
+	if len(tokens) == 0 {
+		p.rule, p.off = p.d.root, p.d.root.start
+		return p
+	}
+	i := len(tokens) - 1
+	for ; i > 0 && p.d.nodes[joinPointer(tokens[:i])] == nil; i-- {
+	}
+	p.object, p.keyword, p.below = joinPointer(tokens[:i]), tokens[i], tokens[i+1:]
+	switch {
+	case p.whole("minContains") && p.sibling("minContains") == nil: // the validator's name for a contains that is alone
+		p.keyword = "contains"
+	case len(p.below) == 1 && (p.keyword == "$defs" || p.keyword == "definitions"): // the schema false
+		p.keyword = "$ref"
+	}
+	p.rule, p.off = p.d.find(append(append([]string{}, tokens[:i]...), append([]string{p.keyword}, p.below...)...))
+	if p.rule == nil {
+		p.rule, p.off = p.d.find(tokens)
+	}
+	if p.rule == nil {
+		_, p.off = p.d.find(tokens[:i])
+	}
+	return p
+}
+
+func joinPointer(tokens []string) string {
+	p := ""
+	for _, t := range tokens {
+		p = child(p, t)
+	}
+	return p
+}
+
+// find gives the value at a path and where it is stated: at a member's name, else at the value.
+func (d *document) find(tokens []string) (*value, int) {
+	if len(tokens) == 0 {
+		return d.root, d.root.start
+	}
+	last := len(tokens) - 1
+	parent, v := d.root.lookup(tokens[:last]), d.root.lookup(tokens)
+	if v == nil {
+		return nil, 0
+	}
+	for _, m := range parent.members {
+		if m.name == tokens[last] {
+			return v, m.nameOff
+		}
+	}
+	return v, v.start
+}
+
+func (r *reporter) add(ve *jsonschema.ValidationError, at *keywordPlace) {
 	tokens := instanceTokens(ve.InstanceLocation)
 	location, v := r.mask(tokens)
-	d, pointer := r.locate(ve.AbsoluteKeywordLocation)
-	violation := Violation{Location: location, Keyword: keyword, Schema: d.file, tokens: tokens}
-	ptr, _ := splitPointer(pointer)
-	var rule *value
-	if rule = d.root.lookup(ptr); rule != nil {
-		line, col := d.position(rule.start)
-		violation.Schema = fmt.Sprintf("%s:%d:%d", d.file, line, col)
+	line, col := at.d.position(at.off)
+	violation := Violation{Location: location, Keyword: at.keyword, Schema: fmt.Sprintf("%s:%d:%d", at.d.file, line, col), tokens: tokens}
+	if ofName(ve.KeywordLocation) {
+		violation.Message = "the member's name: " + message(at, "")
+	} else {
+		violation.Message = message(at, v)
 	}
-	violation.Message = message(d, keyword, rule, v)
+	if at.keyword == "oneOf" && len(ve.Causes) == 0 {
+		violation.Message = "matches more than one of the alternatives"
+	}
 	r.violations = append(r.violations, violation)
 }
 
-// locate finds the document and pointer of a keyword's absolute location.
-func (r *reporter) locate(location string) (*document, string) {
-	u, fragment := splitURL(decodeLocation(location))
-	if d := r.e.reg.byURL[u]; d != nil {
-		return d, fragment
+// ofName reports that a rule is about a member's name, by the way that the validator took to it.
+func ofName(keywordLocation string) bool {
+	tokens := strings.Split(keywordLocation, "/")
+	for i, t := range tokens {
+		if t != "propertyNames" {
+			continue
+		}
+		switch tokens[max(i-1, 0)] {
+		case "properties", "patternProperties", "dependentSchemas", "dependencies": // a member of that name
+		default:
+			return true
+		}
 	}
-	return r.e.doc, ""
+	return false
 }
 
 // instanceTokens decodes the validator's instance location, which is a JSON pointer with URL-escaped tokens.
@@ -295,44 +372,73 @@ func (r *reporter) mask(tokens []string) (string, any) {
 }
 
 // message says what a keyword wants. Only the schema's own words stand in it.
-func message(d *document, keyword string, rule *value, v any) string {
+func message(at *keywordPlace, v any) string {
+	rule := at.rule
+	if rule != nil && rule.kind == 'f' && at.keyword != "additionalProperties" && at.keyword != "additionalItems" {
+		return refusedBySchema(at.keyword)
+	}
+	if rule != nil && rule.kind == 't' { // draft 4: exclusiveMinimum says how minimum is meant
+		switch at.keyword {
+		case "exclusiveMinimum":
+			rule = at.sibling("minimum")
+		case "exclusiveMaximum":
+			rule = at.sibling("maximum")
+		}
+	}
 	text := ""
 	if rule != nil && (rule.kind == '"' || rule.kind == '0') && rule.end-rule.start <= 100 {
-		text = " " + d.text(rule)
+		text = " " + at.d.text(rule)
 	}
-	switch keyword {
+	switch at.keyword {
 	case "type":
 		return "expected " + typeWords(rule) + ", found " + jsonTypeName(v)
 	case "required":
 		return "missing " + strings.Join(missing(rule, v), ", ")
+	case "dependentRequired", "dependencies":
+		return missingBeside(at)
 	case "enum", "const":
 		return "not one of the allowed values"
 	case "format":
 		return "not a valid" + text
 	case "pattern":
 		return "does not match the pattern" + text
-	case "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf":
-		return "violates " + keyword + text
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
-		return "violates " + keyword + text
-	case "additionalProperties", "unevaluatedProperties":
+	case "contentEncoding":
+		return "is not encoded as" + text
+	case "contentMediaType":
+		return "does not hold" + text
+	case "additionalProperties":
 		return "has a member that the schema does not allow"
-	case "additionalItems", "unevaluatedItems", "items":
+	case "additionalItems":
 		return "has an item that the schema does not allow"
 	case "uniqueItems":
 		return "has equal items"
-	case "anyOf":
+	case "anyOf", "oneOf":
 		return "matches none of the alternatives"
-	case "oneOf":
-		return "does not match exactly one of the alternatives"
 	case "not":
 		return "matches what the schema excludes"
 	case "contains":
 		return "has no item of the required form"
-	case "":
-		return "not allowed"
 	}
-	return "violates " + keyword
+	return "violates " + at.keyword + text
+}
+
+// refusedBySchema says what a schema refuses that is false, by the keyword that it stands at.
+func refusedBySchema(keyword string) string {
+	switch keyword {
+	case "properties", "patternProperties", "unevaluatedProperties":
+		return "a member that the schema does not allow"
+	case "items", "prefixItems", "unevaluatedItems":
+		return "an item that the schema does not allow"
+	}
+	return "no value is allowed"
+}
+
+// missingBeside says which member must stand beside which. Both names are the schema's.
+func missingBeside(at *keywordPlace) string {
+	if len(at.below) == 0 || at.rule == nil || at.rule.kind != '"' {
+		return "violates " + at.keyword
+	}
+	return fmt.Sprintf("missing %q, which %q requires", at.rule.str, at.below[0])
 }
 
 func typeWords(rule *value) string {
