@@ -22,11 +22,44 @@ type Index struct {
 	String, Integer bool
 	// Keyring names the keyring whose primary index key is used.
 	Keyring string
+	// Previous are earlier normalisers and lengths of the index: rows may still hold their values, so that searches ask for them too.
+	Previous []IndexVersion
+	// Parts are those of a compound index, in order; none for a simple one. A compound has neither Normalize nor Multi, and its types are
+	// its parts'.
+	Parts []IndexPart
 }
 
+// IndexVersion is how an index was computed before.
+type IndexVersion struct {
+	// Normalize holds the normaliser steps of a simple index; empty means raw.
+	Normalize []string
+	// PartNormalize holds those of each part of a compound index.
+	PartNormalize [][]string
+	// Bits is the length, 8 to 256.
+	Bits int
+}
+
+// IndexPart is one part of a compound index.
+type IndexPart struct {
+	// Pointer is the RFC 6901 pointer of the part's location. Other event types may have it elsewhere.
+	Pointer string
+	// Normalize holds the normaliser steps in order; empty means raw.
+	Normalize []string
+	// String and Integer say which JSON types the value may have; null is always allowed, and an event with it has no such index.
+	String, Integer bool
+}
+
+// equal reports that both mean the same hashes: pointers may differ.
 func (ix *Index) equal(o *Index) bool {
 	return ix.Name == o.Name && slices.Equal(ix.Normalize, o.Normalize) && ix.Bits == o.Bits && ix.Multi == o.Multi && ix.String == o.String &&
-		ix.Integer == o.Integer && ix.Keyring == o.Keyring
+		ix.Integer == o.Integer && ix.Keyring == o.Keyring && slices.EqualFunc(ix.Previous, o.Previous, IndexVersion.equal) &&
+		slices.EqualFunc(ix.Parts, o.Parts, func(a, b IndexPart) bool {
+			return slices.Equal(a.Normalize, b.Normalize) && a.String == b.String && a.Integer == b.Integer
+		})
+}
+
+func (v IndexVersion) equal(o IndexVersion) bool {
+	return v.Bits == o.Bits && slices.Equal(v.Normalize, o.Normalize) && slices.EqualFunc(v.PartNormalize, o.PartNormalize, slices.Equal)
 }
 
 // index reads the index word of a schema at a location whose last property name is lastName. A rule that is not empty says why not.
@@ -49,7 +82,7 @@ func (p *Plan) index(n *node, w words, lastName string) (ix *Index, rule, messag
 	if types&typeArray != 0 && !w.index.multi {
 		return nil, "index-multi", fmt.Sprintf("blind index %q on an array needs \"multi\": true", name)
 	}
-	return &Index{Name: name, Normalize: w.index.normalize, Bits: w.index.bits, Multi: w.index.multi, String: scalars&typeString != 0,
+	return &Index{Name: name, Normalize: w.index.normalize, Bits: w.index.bits, Multi: w.index.multi, Previous: w.index.previous, String: scalars&typeString != 0,
 		Integer: scalars&typeInteger != 0}, "", ""
 }
 
@@ -208,7 +241,7 @@ func (r *Registry) collectIndexes(out *findings) {
 			}
 			if !known.equal(ix) {
 				out.add(e.doc.finding(e.doc.root.start, "", "index-conflict",
-					fmt.Sprintf("blind index %q differs from the one of %s version %d in normalize, bits, multi, types or keyring", ix.Name, first[ix.Name].event.typ, first[ix.Name].event.version),
+					fmt.Sprintf("blind index %q differs from the one of %s version %d in normalize, bits, multi, types, parts, previous or keyring", ix.Name, first[ix.Name].event.typ, first[ix.Name].event.version),
 					"make them equal, or give one another name"))
 			}
 		}

@@ -12,6 +12,7 @@ type Location struct {
 	Sealed     bool     // sealed whole
 	Nested     bool     // inside a sealed location: listed for its index
 	Index      *Index   // nil where there is none
+	Parts      []PartOf // the parts of compound indexes that the location is
 	Keyring    string   // of a sealed location
 	Undeclared string   // "reject", "seal" or "clear": what happens to a member that is not declared here; empty where nothing is said of members
 	SameAs     string   // a location listed before whose lines below are not repeated here: a recursion, or one definition used twice
@@ -65,14 +66,14 @@ func (p *Plan) describe(steps map[*State][]transition) {
 // location describes a state, if there is anything to say of it.
 func (p *Plan) location(s *State, pointer string) (Location, bool) {
 	nested := s.outer != ""
-	l := Location{Pointer: pointer, Sealed: s.sealed && !nested, Nested: nested, Index: s.index}
+	l := Location{Pointer: pointer, Sealed: s.sealed && !nested, Nested: nested, Index: s.index, Parts: s.Parts()}
 	if l.Sealed {
 		l.Keyring = s.keyring
 	}
 	if !nested && !s.sealed && (len(s.names) > 0 || len(s.patterns) > 0 || s.sealedIfObject && pointer == "") {
 		l.Undeclared = s.policy.String()
 	}
-	if !l.Sealed && l.Index == nil && l.Undeclared == "" {
+	if !l.Sealed && l.Index == nil && len(l.Parts) == 0 && l.Undeclared == "" {
 		return l, false
 	}
 	for _, e := range s.elems {

@@ -36,6 +36,9 @@ type Plan struct {
 	carried   map[*node][]*node // schemas below propertyNames and contentSchema whose words count at this one's location
 	unnamed   map[*node]bool    // a blind index that takes its name from the location, here or in the items
 
+	compounds []*Index  // of the event's root
+	paths     *pathNode // to their fields
+
 	root *State
 
 	mu     sync.Mutex // guards intern, byName and the growth of the states' caches

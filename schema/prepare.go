@@ -18,8 +18,9 @@ type transition struct {
 // prepare explores the automaton over declared names, each pattern alone, any other name and items, and refuses conflicts. What other
 // combinations of patterns bring is found when an event has them, and refuses that event.
 func (p *Plan) prepare(out *findings) {
+	p.readCompounds()
 	p.mu.Lock()
-	p.root = p.state([]elem{{p.event.doc.rootNode, true}}, way{policy: p.policy})
+	p.root = p.state([]elem{{p.event.doc.rootNode, true}}, way{policy: p.policy, path: p.paths})
 	p.mu.Unlock()
 	states := []*State{p.root}
 	known := map[*State]bool{p.root: true}
@@ -38,7 +39,8 @@ func (p *Plan) prepare(out *findings) {
 			}
 		}
 	}
-	repeated := repeatedStates(states, steps)
+	recurring := cyclic(states, steps)
+	repeated := repeatedStates(states, steps, recurring)
 	keyrings := map[string]bool{}
 	indexes := map[string]*Index{}
 	for _, s := range states {
@@ -57,6 +59,10 @@ func (p *Plan) prepare(out *findings) {
 			n := s.indexNode()
 			out.add(n.finding("index-multi", fmt.Sprintf("blind index %q may meet several values in one event (below items, a pattern, an open map or a recursion)", s.index.Name), `add "multi": true`))
 		}
+	}
+	p.settleCompounds(recurring, out)
+	for _, ix := range p.compounds {
+		indexes[ix.Name] = ix
 	}
 	for k := range keyrings {
 		p.keyrings = append(p.keyrings, k)
@@ -132,7 +138,7 @@ func (s *State) transitions() []transition {
 
 // repeatedStates finds the states that more than one location of a single event can have: those behind a repeated step, and those that a
 // cycle leads back to.
-func repeatedStates(states []*State, steps map[*State][]transition) map[*State]bool {
+func repeatedStates(states []*State, steps map[*State][]transition, recurring []*State) map[*State]bool {
 	repeated := map[*State]bool{}
 	var queue []*State
 	mark := func(s *State) {
@@ -148,7 +154,7 @@ func repeatedStates(states []*State, steps map[*State][]transition) map[*State]b
 			}
 		}
 	}
-	for _, s := range cyclic(states, steps) {
+	for _, s := range recurring {
 		mark(s)
 	}
 	for len(queue) > 0 {

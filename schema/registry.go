@@ -271,6 +271,9 @@ func (r *Registry) identify(d *document, refused *findings) {
 	case d.root.member(wordOverlay) != nil:
 		m := d.root.member(wordOverlay)
 		refused.add(d.finding(m.start, "/"+wordOverlay, "word-misplaced", "an overlay may stand in an event's schema alone", "name the file TYPE.vN.json, or add x-event-type and x-event-version"))
+	case d.root.member(wordCompound) != nil:
+		m := d.root.member(wordCompound)
+		refused.add(d.finding(m.start, "/"+wordCompound, "word-misplaced", "compound indexes may stand in an event's schema alone", "name the file TYPE.vN.json, or add x-event-type and x-event-version"))
 	}
 }
 

@@ -14,10 +14,11 @@ type State struct {
 	plan  *Plan
 	elems []elem
 	// A location's state depends on the way there in four points only.
-	policy   Policy // the strictest policy met on the way
-	outer    string // below a sealed location: its keyring
-	forced   bool   // an undeclared member under the policy seal
-	lastName string // the last property name, kept where a blind index takes its name from it
+	policy   Policy    // the strictest policy met on the way
+	outer    string    // below a sealed location: its keyring
+	forced   bool      // an undeclared member under the policy seal
+	lastName string    // the last property name, kept where a blind index takes its name from it
+	path     *pathNode // on the way to the fields of compound indexes, else nil
 
 	sealed         bool
 	sealedIfObject bool
@@ -62,6 +63,7 @@ type way struct {
 	outer    string
 	forced   bool
 	lastName string
+	path     *pathNode
 }
 
 // state finds or makes the state of a set of subschemas. The caller holds p.mu.
@@ -99,6 +101,11 @@ func stateKey(elems []elem, w way) string {
 	b = append(b, w.outer...)
 	b = binary.AppendUvarint(b, uint64(len(w.lastName)))
 	b = append(b, w.lastName...)
+	if w.path == nil {
+		b = append(b, 0)
+	} else {
+		b = binary.AppendUvarint(b, uint64(w.path.seq)+1)
+	}
 	for _, e := range elems {
 		n := uint64(e.node.seq) << 1
 		if e.declares {
@@ -152,7 +159,7 @@ func (p *Plan) closure(start []elem) []elem {
 
 // newState works out what a set of subschemas means.
 func (p *Plan) newState(elems []elem, w way) *State {
-	s := &State{plan: p, elems: elems, policy: w.policy, outer: w.outer, forced: w.forced, lastName: w.lastName, names: map[string]bool{}}
+	s := &State{plan: p, elems: elems, policy: w.policy, outer: w.outer, forced: w.forced, lastName: w.lastName, path: w.path, names: map[string]bool{}}
 	matters, declaresNames := false, false
 	for _, e := range elems {
 		n := e.node
@@ -527,6 +534,9 @@ func (s *State) stepMember(name string, matched []byte) *State {
 		}
 	}
 	w := way{policy: s.policy, outer: s.below(), lastName: name}
+	if matched == nil {
+		w.path = s.path.child(name)
+	}
 	if w.outer == "" && s.sealedIfObject {
 		w.outer = s.keyring // it has members, so it is an object, and sealed whole
 	}

@@ -152,6 +152,7 @@ type words struct {
 	keyringOff   int
 	subject      bool
 	undeclared   Policy
+	compounds    *compoundWords
 }
 
 // indexWord is an x-blind-index as written; its name may be missing.
@@ -160,6 +161,14 @@ type indexWord struct {
 	normalize []string
 	bits      int
 	multi     bool
+	previous  []IndexVersion
+}
+
+// slow says that a version of the index is computed with argon2id.
+func (ix *indexWord) slow() bool {
+	return slices.ContainsFunc(append([]IndexVersion{{Normalize: ix.normalize}}, ix.previous...), func(v IndexVersion) bool {
+		return slices.ContainsFunc(v.Normalize, isSlowStep)
+	})
 }
 
 // DefaultIndexBits is the length of a blind index that does not say bits.
@@ -175,19 +184,6 @@ var (
 func validType(t string) bool { return typeName.MatchString(t) }
 
 const maxVersion = 1<<31 - 1
-
-// normalizerSteps are the steps that this version computes; laterSteps are words of the format that it refuses.
-func normalizerSteps() []string {
-	return []string{"raw", "trim", "nfkc", "casefold", "casefold-tr", "digits"}
-}
-
-func isLaterStep(s string) bool {
-	switch name, _, _ := strings.Cut(s, "("); name {
-	case "alnum", "last4", "email", "phone", "argon2id":
-		return true
-	}
-	return false
-}
 
 // wordReader reads the vocabulary of one object (a schema object, or an entry of an overlay).
 type wordReader struct {
@@ -261,7 +257,7 @@ func (r *wordReader) word(w *words, m member, p string) {
 		}
 		w.subject = true
 	case m.name == wordCompound:
-		r.refuse(m.nameOff, p, "not-supported", "compound indexes (x-blind-indexes) are not supported by this version", "remove the word, or index the fields one by one")
+		w.compounds = r.compoundWords(m, p)
 	case m.name == wordOverlay:
 		if v.kind != '{' {
 			wrong("an object that maps schema locations to words")
@@ -322,66 +318,48 @@ func (r *wordReader) indexWord(m member, p string) *indexWord {
 		return nil
 	}
 	ok := true
+	bad := func(im member, rule, message, hint string) {
+		ok = false
+		r.refuse(im.value.start, child(p, im.name), rule, message, hint)
+	}
 	for _, im := range v.members {
 		ip := child(p, im.name)
-		bad := func(rule, message, hint string) {
-			ok = false
-			r.refuse(im.value.start, ip, rule, message, hint)
-		}
 		switch im.name {
 		case "name":
 			if im.value.kind != '"' || !indexName.MatchString(im.value.str) {
-				bad("index-name", "an index name must match [a-z][a-z0-9_]{0,40}", "")
+				bad(im, "index-name", "an index name must match [a-z][a-z0-9_]{0,40}", "")
 			}
 			ix.name = im.value.str
 		case "normalize":
-			ix.normalize, ok = r.steps(im, ip, ok)
+			steps, fine := r.steps(im.value, ip)
+			ix.normalize, ok = steps, ok && fine
 		case "bits":
-			n, err := strconv.Atoi(r.d.text(im.value))
-			if im.value.kind != '0' || err != nil || n < 8 || n > 256 {
-				bad("word-type", "bits must be an integer from 8 to 256", "")
-			}
-			ix.bits = n
+			n, fine := r.bits(im, ip)
+			ix.bits, ok = n, ok && fine
 		case "multi":
 			if im.value.kind != 't' && im.value.kind != 'f' {
-				bad("word-type", "multi must be true or false", "")
+				bad(im, "word-type", "multi must be true or false", "")
 			}
 			ix.multi = im.value.kind == 't'
 		case "previous":
-			bad("not-supported", "previous normalisers of an index are not supported by this version", "give the changed index another name")
+			versions, fine := r.previous(im.value, ip, r.simpleVersion)
+			ix.previous, ok = versions, ok && fine
 		default:
 			ok = false
-			r.refuse(im.nameOff, ip, "word-unknown", fmt.Sprintf("x-blind-index has no member %q", im.name), "its members are name, normalize, bits and multi")
+			r.refuse(im.nameOff, ip, "word-unknown", fmt.Sprintf("x-blind-index has no member %q", im.name), "its members are name, normalize, bits, multi and previous")
 		}
 	}
 	if !ok {
 		return nil
 	}
+	if ix.multi && ix.slow() {
+		r.refuse(v.start, p, "index-normalize", "argon2id does not go together with multi: an event's many values would each cost one slow hash", "leave argon2id out, or index one value")
+		return nil
+	}
+	if !r.distinct(v, p, ix.previous, IndexVersion{Normalize: ix.normalize, Bits: ix.bits}) {
+		return nil
+	}
 	return ix
-}
-
-func (r *wordReader) steps(m member, p string, ok bool) ([]string, bool) {
-	if m.value.kind != '[' || !isText(m.value) {
-		r.refuse(m.value.start, p, "word-type", "normalize must be an array of step names", "")
-		return nil, false
-	}
-	var steps []string
-	for i, item := range m.value.items {
-		switch {
-		case isLaterStep(item.str):
-			r.refuse(item.start, child(p, strconv.Itoa(i)), "not-supported", fmt.Sprintf("the normaliser step %q is not supported by this version", item.str), "steps: "+strings.Join(normalizerSteps(), ", "))
-			ok = false
-		case !slices.Contains(normalizerSteps(), item.str):
-			r.refuse(item.start, child(p, strconv.Itoa(i)), "index-normalize", fmt.Sprintf("unknown normaliser step %q", item.str), "steps: "+strings.Join(normalizerSteps(), ", "))
-			ok = false
-		case item.str == "raw" && len(m.value.items) > 1:
-			r.refuse(item.start, child(p, strconv.Itoa(i)), "index-normalize", "raw stands alone", "leave raw out beside other steps")
-			ok = false
-		case item.str != "raw":
-			steps = append(steps, item.str)
-		}
-	}
-	return steps, ok
 }
 
 // Policy says what happens to a member that the schema does not declare.
