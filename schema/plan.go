@@ -270,7 +270,7 @@ func (p *Plan) carry(out *findings) {
 			if to == nil || !p.speaks[to] {
 				continue
 			}
-			for _, c := range p.below(to) {
+			for _, c := range p.speakersBelow(to) {
 				p.carried[n] = append(p.carried[n], c)
 				if p.indexed(c) {
 					out.add(c.finding("index-misplaced", "a blind index below propertyNames or contentSchema: names and content are no values of the payload", "index a value, or remove the word"))
@@ -280,8 +280,8 @@ func (p *Plan) carry(out *findings) {
 	}
 }
 
-// below lists the schemas with words on flags, keyrings or indexes that are reachable from a schema, itself included.
-func (p *Plan) below(n *node) []*node {
+// speakersBelow lists the schemas with words on flags, keyrings or indexes that are reachable from a schema, itself included.
+func (p *Plan) speakersBelow(n *node) []*node {
 	var found []*node
 	seen := map[*node]bool{n: true}
 	for queue := []*node{n}; len(queue) > 0; queue = queue[1:] {
