@@ -108,7 +108,7 @@ func parseToken(raw []byte) (token, tokenForm) {
 		return token{}, brokenToken
 	}
 	id, err := keyring.ParseKeyID(string(kid))
-	if err != nil {
+	if err != nil || id == 0 { // no key has the id 00000000
 		return token{}, brokenToken
 	}
 	return token{id, body}, sealToken

@@ -10,9 +10,13 @@ import {
   aad, eventKey, eventKeyInfo, indexKey, indexKeyInfo, indexText, messages, normalise, normaliserID, open, openEvent, pad, paddedLength, parseIndexText,
   Refused, sealBytes, sealEvent, storedValue,
 } from './format.mjs';
+import { clearDigest, keysetData, openKeyring } from './keyring.mjs';
+import { readPlaces } from './places.mjs';
 
 const format = 'fieldcrypt-testvectors/1';
-const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events'].map((name) => `${name}.json`);
+const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings'].map((name) => `${name}.json`);
+// Argon2id is in Node from version 24 on; check.py and Go have it.
+const notHere = ['file-keks.json'];
 
 class Mismatch extends Error {}
 
@@ -102,6 +106,19 @@ const kinds = {
     const payload = openEvent(v);
     same(v.event, { payload });
   },
+
+  payload(v) {
+    const data = v.payload_hex === undefined ? Buffer.from(required(v, 'payload'), 'utf8') : bytes(v, 'payload_hex');
+    same(v, { places: readPlaces(data) });
+  },
+
+  'keyset-data'(v) {
+    same(v, { clear_digest: hex(clearDigest(required(v, 'clear'))), data: hex(keysetData({ ...v, name: required(v, 'keyring') })) });
+  },
+
+  keyring(v) {
+    same(v, openKeyring(required(v, 'keyring'), required(v, 'document'), { uri: required(v, 'kek'), key: bytes(v, 'kek_key') }));
+  },
 };
 
 // check gives what is wrong with a vector, or null.
@@ -144,7 +161,7 @@ function main() {
     failed++;
     console.log(`failed: ${file}: ${name}: ${what}`);
   };
-  for (const file of readdirSync(directory)) if (!files.includes(file)) fail(file, '', 'is a file that nothing here checks');
+  for (const file of readdirSync(directory)) if (!files.includes(file) && !notHere.includes(file)) fail(file, '', 'is a file that nothing here checks');
   for (const file of files) {
     for (const v of read(directory, file, fail)) {
       const what = check(v);

@@ -67,6 +67,7 @@ export function parseToken(text) {
   // Without the flag m, $ is the end of the text in JavaScript; in other languages it may also match before a final newline.
   if (!tokenPattern.test(text)) throw new Refused('form', 'no token');
   const [, kid, body] = text.split(':');
+  if (kid === '00000000') throw new Refused('form', 'no key has this id');
   const raw = canonicalBase64url(body);
   if (!raw) throw new Refused('form', 'the body is not canonical base64url');
   const size = raw.length - 12 - 16;

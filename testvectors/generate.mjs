@@ -244,6 +244,7 @@ const event = { type: 'invoice.issued', version: 1, id };
     if (plaintext.length % 16 !== 0) throw new Error(`${name}: ${plaintext.length} bytes`);
     invalid(`json: ${name}`, `authentic, and refused: ${why}`, 'json', hostile(name, plaintext));
   }
+  invalid('form: key id 00000000', 'is never used', 'form', good.replace(kid, '00000000'));
   write('tokens', 'One sealed value: the token opens under the key that is named kid, for this event and pointer, to the plaintext, or is refused. A token that is valid is also what a Sealer writes with this nonce, padding to "padded".', vectors);
 }
 
