@@ -73,6 +73,17 @@ has_postgres() {
   command -v initdb >/dev/null 2>&1 || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
 }
 
+# find_python: a Python that has what testvectors/check.py needs, the one in PATH or Debian's own; nothing where there is none.
+find_python() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    if "$python" -c 'import argon2.low_level, cryptography' 2>/dev/null; then
+      printf '%s\n' "$python"
+      return 0
+    fi
+  done
+}
+
 # need_test_tools: what `make test` needs besides Go. Node.js checks the test vectors and runs the JSON Schema validator that wire schemas are checked
 # with, which npm fetches.
 need_test_tools() {
@@ -80,6 +91,7 @@ need_test_tools() {
   packages=$(missing_packages make=make git=git node=nodejs npm=npm)
   compiles || packages="$packages gcc libc6-dev"
   has_postgres || packages="$packages postgresql"
+  [ -n "$(find_python)" ] || packages="$packages python3 python3-cryptography python3-argon2"
   [ -e /etc/ssl/certs/ca-certificates.crt ] || [ ! -e /etc/debian_version ] || packages="$packages ca-certificates"
   # shellcheck disable=SC2086 # a list
   install $packages
