@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fieldcrypt/fieldcrypt/keyring/internal/strictjson"
 )
 
@@ -26,20 +24,48 @@ const (
 //	 "keys":[{"id":"0f3a9c01","purpose":"seal","state":"primary",
 //	          "states":[{"state":"staged","time":"2026-11-30T12:00:00Z","author":"…"},
 //	                    {"state":"primary","time":"2026-11-30T12:10:00Z","author":"…"}]}]}
+//
+// "written" tells who wrote this revision, and when. A keyring that was moved has
+// "moved_to", the KEK of its new place, and takes no change any more.
+//
+// A store is {"url":"…"}, for tables of the caller's own {"url":"…","query":"…"}.
+// A key that is held has "hold":{"until","reason","time","author"}, a destroyed one
+// of which no backup is left "everywhere":{"time","author"}.
 type clearPart struct {
-	Name        string           `json:"name"`
-	Revision    uint64           `json:"revision"`
-	KEK         string           `json:"kek"`
-	Propagation string           `json:"propagation"`
-	Stores      []jsontext.Value `json:"stores"`
-	Keys        []clearKey       `json:"keys"`
+	Name        string       `json:"name"`
+	Revision    uint64       `json:"revision"`
+	KEK         string       `json:"kek"`
+	Written     *clearMark   `json:"written,omitempty"`
+	MovedTo     string       `json:"moved_to,omitempty"`
+	Propagation string       `json:"propagation"`
+	Stores      []clearStore `json:"stores"`
+	Keys        []clearKey   `json:"keys"`
+}
+
+type clearStore struct {
+	URL   string `json:"url"`
+	Query string `json:"query,omitempty"`
 }
 
 type clearKey struct {
-	ID      string       `json:"id"`
-	Purpose string       `json:"purpose"`
-	State   string       `json:"state"`
-	States  []clearState `json:"states"`
+	ID         string       `json:"id"`
+	Purpose    string       `json:"purpose"`
+	State      string       `json:"state"`
+	States     []clearState `json:"states"`
+	Hold       *clearHold   `json:"hold,omitempty"`
+	Everywhere *clearMark   `json:"everywhere,omitempty"`
+}
+
+type clearHold struct {
+	Until  string `json:"until"`
+	Reason string `json:"reason"`
+	Time   string `json:"time"`
+	Author string `json:"author"`
+}
+
+type clearMark struct {
+	Time   string `json:"time"`
+	Author string `json:"author"`
 }
 
 type clearState struct {
@@ -54,7 +80,11 @@ type header struct {
 	revision    uint64
 	kek         string
 	propagation time.Duration
-	keys        []keyRecord
+	// written is zero in documents of before it was written down.
+	written StateChange
+	movedTo string
+	stores  []DataStore
+	keys    []keyRecord
 }
 
 // keyRecord is what the clear part says of one key.
@@ -64,6 +94,10 @@ type keyRecord struct {
 	state   State
 	// history is never empty; its last state is state.
 	history []StateChange
+	// hold is nil where nobody holds the key.
+	hold *Hold
+	// everywhere is the second date of a destroyed key; nil before.
+	everywhere *StateChange
 }
 
 // since returns the latest change of the key.
@@ -94,13 +128,26 @@ func (h *header) text() (string, error) {
 		Revision:    h.revision,
 		KEK:         h.kek,
 		Propagation: h.propagation.String(),
-		Stores:      []jsontext.Value{},
+		Stores:      []clearStore{},
 		Keys:        []clearKey{},
+	}
+	if h.written.Author != "" {
+		part.Written = &clearMark{Time: formatTime(h.written.At), Author: h.written.Author}
+	}
+	part.MovedTo = h.movedTo
+	for _, s := range h.stores {
+		part.Stores = append(part.Stores, clearStore(s))
 	}
 	for _, r := range h.keys {
 		k := clearKey{ID: r.id.String(), Purpose: string(r.purpose), State: string(r.state)}
 		for _, c := range r.history {
 			k.States = append(k.States, clearState{State: string(c.State), Time: formatTime(c.At), Author: c.Author})
+		}
+		if r.hold != nil {
+			k.Hold = &clearHold{Until: formatTime(r.hold.Until), Reason: r.hold.Reason, Time: formatTime(r.hold.At), Author: r.hold.Author}
+		}
+		if r.everywhere != nil {
+			k.Everywhere = &clearMark{Time: formatTime(r.everywhere.At), Author: r.everywhere.Author}
 		}
 		part.Keys = append(part.Keys, k)
 	}
@@ -138,9 +185,22 @@ func parseClear(text string) (*header, *DocumentError) {
 		return fail("propagation", RulePropagation, fmt.Sprintf("want a Go duration from 0s to %s as Go writes it", maxPropagation))
 	}
 	h.propagation = propagation
-	if len(part.Stores) != 0 {
-		// Losing an entry would let a key be disabled that a store still needs.
-		return fail("stores", RuleStores, "this version keeps no list of stores")
+	if part.Written != nil {
+		at, ok := parseTime(part.Written.Time)
+		if !ok || !printable(part.Written.Author, maxAuthorBytes) {
+			return fail("written", RuleHistory, "want a time in RFC 3339 in UTC and an author")
+		}
+		h.written = StateChange{At: at, Author: part.Written.Author}
+	}
+	if h.movedTo = part.MovedTo; h.movedTo != "" && (!printable(h.movedTo, maxURIBytes) || h.movedTo == h.kek) {
+		return fail("moved_to", RuleKEK, fmt.Sprintf("want another key-encryption key, 1 to %d bytes of printable text", maxURIBytes))
+	}
+	for i, st := range part.Stores {
+		s, err := newDataStore(DataStore(st))
+		if err != nil || s != DataStore(st) || slices.Contains(h.stores, s) {
+			return fail("stores/"+strconv.Itoa(i), RuleStores, "not a store's URL without a password, with or without a query, that stands once")
+		}
+		h.stores = append(h.stores, s)
 	}
 	for i, k := range part.Keys {
 		r, fault := k.parse(clearPlace + "/keys/" + strconv.Itoa(i))
@@ -203,6 +263,21 @@ func (k *clearKey) parse(place string) (keyRecord, *DocumentError) {
 	if len(r.history) == 0 || r.since().State != r.state {
 		return fail("/states", RuleHistory, "the last state of the history is not the key's state")
 	}
+	if k.Hold != nil {
+		until, okUntil := parseTime(k.Hold.Until)
+		at, okAt := parseTime(k.Hold.Time)
+		if !okUntil || !okAt || !printable(k.Hold.Author, maxAuthorBytes) || !printable(k.Hold.Reason, maxReasonBytes) {
+			return fail("/hold", RuleHold, fmt.Sprintf("want until and time in RFC 3339 in UTC, an author, and a reason of 1 to %d bytes of printable text", maxReasonBytes))
+		}
+		r.hold = &Hold{Until: until, Reason: k.Hold.Reason, At: at, Author: k.Hold.Author}
+	}
+	if k.Everywhere != nil {
+		at, ok := parseTime(k.Everywhere.Time)
+		if !ok || !printable(k.Everywhere.Author, maxAuthorBytes) || r.state != Destroyed {
+			return fail("/everywhere", RuleHistory, "want a time in RFC 3339 in UTC and an author, on a destroyed key")
+		}
+		r.everywhere = &StateChange{State: Destroyed, At: at, Author: k.Everywhere.Author}
+	}
 	return r, nil
 }
 
@@ -238,6 +313,7 @@ func (h *header) checkKeys() *DocumentError {
 // clone copies the header so that a change never touches what was loaded.
 func (h *header) clone() *header {
 	c := *h
+	c.stores = slices.Clone(h.stores)
 	c.keys = make([]keyRecord, len(h.keys))
 	for i, r := range h.keys {
 		c.keys[i] = r
@@ -246,8 +322,11 @@ func (h *header) clone() *header {
 	return &c
 }
 
-// latest returns the newest change that the document tells of: who wrote it.
+// latest tells who wrote the document; in one that does not say so, who made its newest change of a key.
 func (h *header) latest() StateChange {
+	if h.written.Author != "" {
+		return h.written
+	}
 	var last StateChange
 	for _, r := range h.keys {
 		if c := r.since(); !c.At.Before(last.At) {
@@ -255,17 +334,6 @@ func (h *header) latest() StateChange {
 		}
 	}
 	return last
-}
-
-// newSince returns the change that h tells of and old does not. Unlike latest it
-// does not depend on the writers' clocks.
-func (h *header) newSince(old *header) StateChange {
-	for _, r := range slices.Backward(h.keys) {
-		if was := old.find(r.purpose, r.id); was == nil || len(r.history) > len(was.history) {
-			return r.since()
-		}
-	}
-	return h.latest()
 }
 
 // staged returns the staged keys of a purpose, the one that was staged first
@@ -284,6 +352,11 @@ func (h *header) staged(p Purpose) []*keyRecord {
 // has says whether any key, of whichever purpose and state, has this id.
 func (h *header) has(id KeyID) bool {
 	return slices.ContainsFunc(h.keys, func(r keyRecord) bool { return r.id == id })
+}
+
+// destroyed says whether the key has no bytes any more.
+func (h *header) destroyed(id KeyID) bool {
+	return slices.ContainsFunc(h.keys, func(r keyRecord) bool { return r.id == id && r.state == Destroyed })
 }
 
 // find returns the record of one key, nil if there is none.

@@ -44,6 +44,7 @@ func (m *Manager) Create(ctx context.Context, opts CreateOptions) (*Description,
 	sec := secrets{}
 	defer sec.wipe()
 	now := m.now()
+	h.written = StateChange{At: now, Author: m.opts.Actor}
 	for _, p := range Purposes() {
 		r := keyRecord{id: newKeyID(h, opts.Others), purpose: p}
 		r.enter(Primary, now, m.opts.Actor)

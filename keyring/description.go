@@ -2,6 +2,7 @@ package keyring
 
 import (
 	"encoding/hex"
+	"slices"
 	"time"
 )
 
@@ -42,6 +43,17 @@ func (d *Description) KEKURI() string { return d.doc.kek }
 
 // Propagation is how long a key stays staged before it may become primary.
 func (d *Description) Propagation() time.Duration { return d.doc.propagation }
+
+// Stores are the places whose data is under the keyring's keys, as far as its
+// operators have listed them.
+func (d *Description) Stores() []DataStore { return slices.Clone(d.doc.stores) }
+
+// Lists says whether the keyring lists a store with this URL, with or without a
+// password, by whichever query.
+func (d *Description) Lists(storeURL string) bool {
+	clean, err := withoutPassword(storeURL)
+	return err == nil && slices.ContainsFunc(d.doc.stores, func(s DataStore) bool { return s.URL == clean })
+}
 
 // Keys describes every key, destroyed ones too, in document order.
 func (d *Description) Keys() []KeyInfo {
@@ -94,5 +106,14 @@ func (d *Description) History(p Purpose, id KeyID) []StateChange {
 
 func (d *Description) info(r *keyRecord) KeyInfo {
 	last := r.since()
-	return KeyInfo{Keyring: d.doc.name, ID: r.id, Purpose: r.purpose, State: r.state, Since: last.At, Author: last.Author}
+	info := KeyInfo{Keyring: d.doc.name, ID: r.id, Purpose: r.purpose, State: r.state, Since: last.At, Author: last.Author}
+	if r.hold != nil {
+		hold := *r.hold
+		info.Hold = &hold
+	}
+	if r.everywhere != nil {
+		info.Everywhere = r.everywhere.At
+	}
+	info.Ceased, _ = r.ceased()
+	return info
 }

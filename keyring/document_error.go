@@ -24,6 +24,7 @@ const (
 	RuleKEK           Rule = "kek"
 	RulePropagation   Rule = "propagation"
 	RuleStores        Rule = "stores"
+	RuleHold          Rule = "hold"
 	RuleKeyID         Rule = "key-id"
 	RulePurpose       Rule = "purpose"
 	RuleState         Rule = "state"
@@ -67,7 +68,7 @@ func (e *DocumentError) Error() string {
 // Hint says what to do.
 func (e *DocumentError) Hint() string {
 	switch e.Rule {
-	case RuleFormat, RuleUnknownMember, RuleStores:
+	case RuleFormat, RuleUnknownMember:
 		return "the document may be one of a newer fieldcrypt; use that version, or restore the document from a backup"
 	default:
 		return "the document was damaged or changed by hand; restore it from a backup"

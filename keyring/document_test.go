@@ -438,7 +438,7 @@ func TestEachMalformedClearPartBreaksItsRule(t *testing.T) {
 		"clear: propagation below 0": {in(`"10m0s"`, `"-10m0s"`), keyring.RulePropagation, "/clear/propagation"},
 		"clear: no stores":           {in(`"stores":[],`, ``), keyring.RuleMissingMember, "/clear"},
 		"clear: stores null":         {in(`"stores":[]`, `"stores":null`), keyring.RuleMissingMember, "/clear"},
-		"clear: a store":             {in(`"stores":[]`, `"stores":["sqlite:a.db"]`), keyring.RuleStores, "/clear/stores"},
+		"clear: a store":             {in(`"stores":[]`, `"stores":["sqlite:a.db"]`), keyring.RuleType, "/clear/stores/0"},
 		"clear: no keys":             {in(`"keys"`, `"keyz"`), keyring.RuleUnknownMember, "/clear/keyz"},
 		"clear: keys null":           {out(raw[strings.Index(raw, `\"keys\"`):strings.Index(raw, `","keysets"`)], `\"keys\":null}`), keyring.RuleMissingMember, "/clear"},
 		"clear: keys empty":          {out(raw[strings.Index(raw, `\"keys\"`):strings.Index(raw, `","keysets"`)], `\"keys\":[]}`), keyring.RuleNoPrimary, "/clear/keys"},

@@ -251,14 +251,22 @@ type TooEarlyError struct {
 	Purpose  Purpose
 	ID       KeyID
 	Possible time.Time
+	// Disable says that the key was to be disabled, not promoted.
+	Disable bool
 }
 
 func (e *TooEarlyError) Error() string {
+	if e.Disable {
+		return fmt.Sprintf("keyring %s: %s key %s cannot be disabled before %s: it was primary, and a process may still write under it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
+	}
 	return fmt.Sprintf("keyring %s: %s key %s cannot become primary before %s: a process may not have loaded it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
 }
 
 // Hint says how to go on.
 func (e *TooEarlyError) Hint() string {
+	if e.Disable {
+		return "run it again then"
+	}
 	return "run it again then, or use --now if only one process uses the keyring or it is an emergency"
 }
 
@@ -331,4 +339,16 @@ type KeyStateError struct {
 
 func (e *KeyStateError) Error() string {
 	return fmt.Sprintf("keyring %s: %s key %s is %s", e.Keyring, e.Purpose, e.ID, e.State)
+}
+
+// Hint says what to do next.
+func (e *KeyStateError) Hint() string {
+	switch e.State {
+	case Disabled:
+		return "if data still needs it, enable it: fieldcrypt keys enable " + e.ID.String()
+	case Destroyed:
+		return "what was under it never opens again, unless a backup holds it"
+	default:
+		return "only a disabled key is destroyed: fieldcrypt keys disable " + e.ID.String()
+	}
 }

@@ -72,6 +72,13 @@ type KeyInfo struct {
 	// Since is when the key entered State, Author who brought it there.
 	Since  time.Time
 	Author string
+	// Ceased is when the key ceased to be primary; zero if it never was, or is.
+	Ceased time.Time
+	// Hold keeps the key from being disabled; nil where nobody holds it.
+	Hold *Hold
+	// Everywhere is when the last backup of a destroyed key was gone too: only
+	// then is it destroyed for good. Zero before.
+	Everywhere time.Time
 }
 
 // material is the extracted pseudo-random key of one key. Every snapshot of a

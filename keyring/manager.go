@@ -65,12 +65,15 @@ func (m *Manager) Describe(ctx context.Context) (*Description, error) {
 
 // Changed tells of a change that was saved.
 type Changed struct {
-	// Key is the key that was staged or promoted.
+	// Key is the key that was changed, as it is now.
 	Key KeyInfo
 	// Former is the key that was primary before a promotion; else zero.
 	Former KeyInfo
 	// Keyring is the document as saved.
 	Keyring *Description
+	// Unchanged says that the key was in that state already, and that nothing
+	// was written.
+	Unchanged bool
 }
 
 // load also refuses a store that went back.
@@ -96,9 +99,23 @@ func (m *Manager) highest() uint64 {
 	return m.seen.revision
 }
 
+// errNothingToDo ends a change whose outcome is there already: nothing is written.
+var errNothingToDo = errors.New("nothing to do")
+
 // change is load → edit → check-and-set save. edit gets copies: of the header,
-// and of the map of key bytes, to which it may only add.
+// and of the map of key bytes, from which it may take only those of keys that it
+// destroys. With edit's error comes the document as it is stored.
 func (m *Manager) change(ctx context.Context, ifRevision uint64, edit func(h *header, sec secrets, now time.Time) error) (*document, error) {
+	return m.edit(ctx, ifRevision, func(h *header, sec secrets, now time.Time) error {
+		if h.movedTo != "" {
+			return &MovedError{Keyring: m.name, To: h.movedTo}
+		}
+		return edit(h, sec, now)
+	})
+}
+
+// edit is change, of a keyring that was moved too.
+func (m *Manager) edit(ctx context.Context, ifRevision uint64, edit func(h *header, sec secrets, now time.Time) error) (*document, error) {
 	if !printable(m.opts.Actor, maxAuthorBytes) {
 		return nil, &ActorError{}
 	}
@@ -116,19 +133,56 @@ func (m *Manager) change(ctx context.Context, ifRevision uint64, edit func(h *he
 	if h.revision > maxRevision {
 		return nil, &DocumentError{Keyring: m.name, Place: clearPlace + "/revision", Rule: RuleRevision, Detail: "the last revision was reached"}
 	}
-	if err := edit(h, all, m.now()); err != nil {
-		return nil, err
+	now := m.now()
+	if err := edit(h, all, now); err != nil {
+		return d, err
 	}
+	h.written = StateChange{At: now, Author: m.opts.Actor}
 	for id := range sec {
-		if all[id] == nil {
+		if all[id] == nil && !h.destroyed(id) {
 			return nil, fmt.Errorf("keyring %s: a change would lose key %s", m.name, id)
 		}
 	}
 	saved, err := m.save(ctx, h, all, version)
 	if errors.Is(err, ErrChanged) {
-		return nil, m.lost(ctx, d, err)
+		return nil, m.lost(ctx, err)
 	}
 	return saved, err
+}
+
+// described gives what a change has made, or what was there if it had nothing to do.
+func (m *Manager) described(d *document, err error) (*Description, error) {
+	if err != nil && !errors.Is(err, errNothingToDo) {
+		return nil, err
+	}
+	return &Description{doc: d}, nil
+}
+
+// changeKey changes one key.
+func (m *Manager) changeKey(ctx context.Context, p Purpose, id KeyID, what string, edit func(r *keyRecord, now time.Time) error) (*Changed, error) {
+	return m.changeKeyOf(ctx, 0, p, id, what, func(_ *header, r *keyRecord, now time.Time) error { return edit(r, now) })
+}
+
+func (m *Manager) changeKeyOf(ctx context.Context, ifRevision uint64, p Purpose, id KeyID, what string, edit func(h *header, r *keyRecord, now time.Time) error) (*Changed, error) {
+	if !p.Valid() {
+		return nil, &PurposeError{Purpose: p}
+	}
+	d, err := m.change(ctx, ifRevision, func(h *header, _ secrets, now time.Time) error {
+		r := h.find(p, id)
+		if r == nil {
+			return &UnknownKeyError{Keyring: m.name, Purpose: p, ID: id}
+		}
+		return edit(h, r, now)
+	})
+	description, failed := m.described(d, err)
+	if failed != nil {
+		return nil, failed
+	}
+	info, _ := description.Key(p, id)
+	if err == nil {
+		m.logChange(ctx, what, d, info)
+	}
+	return &Changed{Key: info, Keyring: description, Unchanged: err != nil}, nil
 }
 
 // save seals the document, proves that what it is about to store opens to the
@@ -161,9 +215,9 @@ func (m *Manager) save(ctx context.Context, h *header, sec secrets, version stri
 	return d, nil
 }
 
-// lost says who won over a change of old. If even that cannot be read, the first
+// lost says who won over a change. If even that cannot be read, the first
 // error stands.
-func (m *Manager) lost(ctx context.Context, old *document, cause error) error {
+func (m *Manager) lost(ctx context.Context, cause error) error {
 	raw, _, err := m.store.Load(ctx)
 	if err != nil {
 		return cause
@@ -172,7 +226,7 @@ func (m *Manager) lost(ctx context.Context, old *document, cause error) error {
 	if err != nil {
 		return cause
 	}
-	return changedBy(d, d.newSince(old.header))
+	return changedBy(d, d.latest())
 }
 
 func changedBy(d *document, by StateChange) *ChangedError {

@@ -92,6 +92,9 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 	if stored.doc == nil {
 		err = plan.whole(b, m.kek.URI(), m.now())
 	} else {
+		if stored.doc.movedTo != "" {
+			return nil, &MovedError{Keyring: m.name, To: stored.doc.movedTo}
+		}
 		plan.Present = &Description{doc: stored.doc}
 		err = plan.merge(b, stored.doc, stored.secrets, m.now())
 	}
@@ -113,6 +116,7 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 		return nil, &DocumentError{Keyring: m.name, Place: clearPlace + "/revision", Rule: RuleRevision, Detail: "the last revision was reached"}
 	}
 	plan.header.revision = above + 1
+	plan.header.written = StateChange{At: m.now(), Author: m.opts.Actor}
 	plan.Revision = above + 1
 	return plan, nil
 }
@@ -120,7 +124,7 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 // whole plans the backup's keyring as it was.
 func (p *RestorePlan) whole(b *Backup, kek string, now time.Time) error {
 	h := b.doc.header.clone()
-	h.kek = kek
+	h.kek, h.movedTo = kek, ""
 	for _, r := range h.keys {
 		action := RestoreAdd
 		if r.state == Destroyed {

@@ -43,20 +43,44 @@ type Document struct {
 
 // Clear is the clear part.
 type Clear struct {
-	Name        string     `json:"name"`
-	Revision    uint64     `json:"revision"`
-	KEK         string     `json:"kek"`
-	Propagation string     `json:"propagation"`
-	Stores      []string   `json:"stores"`
-	Keys        []ClearKey `json:"keys"`
+	Name        string       `json:"name"`
+	Revision    uint64       `json:"revision"`
+	KEK         string       `json:"kek"`
+	Propagation string       `json:"propagation"`
+	Written     *ClearMark   `json:"written,omitempty"`
+	MovedTo     string       `json:"moved_to,omitempty"`
+	Stores      []ClearStore `json:"stores"`
+	Keys        []ClearKey   `json:"keys"`
 }
 
 // ClearKey is a key in the clear part.
 type ClearKey struct {
-	ID      string       `json:"id"`
-	Purpose string       `json:"purpose"`
-	State   string       `json:"state"`
-	States  []ClearState `json:"states"`
+	ID         string       `json:"id"`
+	Purpose    string       `json:"purpose"`
+	State      string       `json:"state"`
+	States     []ClearState `json:"states"`
+	Hold       *ClearHold   `json:"hold,omitempty"`
+	Everywhere *ClearMark   `json:"everywhere,omitempty"`
+}
+
+// ClearStore is a listed store.
+type ClearStore struct {
+	URL   string `json:"url"`
+	Query string `json:"query,omitempty"`
+}
+
+// ClearHold is a hold on a key.
+type ClearHold struct {
+	Until  string `json:"until"`
+	Reason string `json:"reason"`
+	Time   string `json:"time"`
+	Author string `json:"author"`
+}
+
+// ClearMark tells when something was noted, and by whom.
+type ClearMark struct {
+	Time   string `json:"time"`
+	Author string `json:"author"`
 }
 
 // ClearState is one state in a key's history.
@@ -78,7 +102,7 @@ const author = "keyringtest"
 func NewDocument(name, kekURI string, at time.Time, keys []Key) (*Document, error) {
 	d := &Document{
 		Format: "fieldcrypt-keyring/1",
-		Clear:  Clear{Name: name, Revision: 1, KEK: kekURI, Propagation: "10m0s", Stores: []string{}, Keys: []ClearKey{}},
+		Clear:  Clear{Name: name, Revision: 1, KEK: kekURI, Propagation: "10m0s", Stores: []ClearStore{}, Keys: []ClearKey{}},
 		Keysets: map[keyring.Purpose]*tinkpb.Keyset{
 			keyring.Seal:  {},
 			keyring.Index: {},

@@ -1,0 +1,158 @@
+package keyring
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DataStore is a place whose data is under a keyring's keys: an outbox, or
+// tables of the caller's own. The keyring's document lists them, so that no key
+// is disabled that one of them still needs.
+type DataStore struct {
+	// URL is the outbox's, as fieldcrypt takes it, without a password.
+	URL string
+	// Query counts, in tables of the caller's own at URL, the rows that need a
+	// key: one statement with one parameter, the key as "PURPOSE:ID", that gives
+	// one integer. Defaults to asking the outbox.
+	Query string
+}
+
+// String names the store.
+func (s DataStore) String() string {
+	if s.Query == "" {
+		return s.URL
+	}
+	return s.URL + " (by a query)"
+}
+
+const (
+	maxURLBytes    = 2048
+	maxQueryBytes  = 4096
+	maxReasonBytes = 512
+)
+
+// newDataStore checks a store and takes the password out of its URL.
+func newDataStore(s DataStore) (DataStore, error) {
+	clean, err := withoutPassword(s.URL)
+	if err != nil || !printable(clean, maxURLBytes) || s.Query != "" && !printable(s.Query, maxQueryBytes) {
+		return DataStore{}, &DataStoreError{}
+	}
+	return DataStore{URL: clean, Query: s.Query}, nil
+}
+
+// withoutPassword takes out what a URL may hold that must not be written down.
+// What cannot be read as a URL, and so may hide one, is refused.
+func withoutPassword(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || strings.ContainsAny(u.Opaque, "@") {
+		return "", &DataStoreError{}
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+		if u.User.Username() == "" {
+			u.User = nil
+		}
+	}
+	query := u.Query()
+	changed := false
+	for name := range query {
+		if lower := strings.ToLower(name); strings.Contains(lower, "password") || strings.Contains(lower, "secret") || lower == "pwd" {
+			query.Del(name)
+			changed = true
+		}
+	}
+	if changed {
+		u.RawQuery = query.Encode()
+	}
+	return u.String(), nil
+}
+
+// DataStoreError says that a store cannot be listed. It repeats nothing of the
+// URL, which may hold a password.
+type DataStoreError struct{}
+
+func (e *DataStoreError) Error() string {
+	return "not a store: want a URL with a scheme, and a query in one line if any"
+}
+
+// Hint says what to do next.
+func (e *DataStoreError) Hint() string {
+	return "give the URL that --outbox takes, such as postgres://user@host/database"
+}
+
+// Uses says how much of a store's data needs a key.
+type Uses struct {
+	// Rows is how many rows need it.
+	Rows int64
+	// Oldest is when the oldest of them was written; zero if that is not known.
+	Oldest time.Time
+}
+
+// Ask counts the rows of a store that need a key.
+type Ask func(ctx context.Context, store DataStore, key KeyInfo) (Uses, error)
+
+// AddStore lists a store. One that is listed already is left as it is, and
+// nothing is written.
+func (m *Manager) AddStore(ctx context.Context, s DataStore) (*Description, error) {
+	return m.editStores(ctx, s, func(h *header, clean DataStore) bool {
+		if slices.Contains(h.stores, clean) {
+			return false
+		}
+		h.stores = append(h.stores, clean)
+		return true
+	})
+}
+
+// RemoveStore takes a store off the list: it is not asked any more. One that is
+// not listed is an *[UnlistedStoreError].
+func (m *Manager) RemoveStore(ctx context.Context, s DataStore) (*Description, error) {
+	removed := false
+	d, err := m.editStores(ctx, s, func(h *header, clean DataStore) bool {
+		at := slices.Index(h.stores, clean)
+		if at >= 0 {
+			h.stores = slices.Delete(h.stores, at, at+1)
+			removed = true
+		}
+		return removed
+	})
+	if err == nil && !removed {
+		clean, _ := newDataStore(s)
+		return nil, &UnlistedStoreError{Keyring: m.name, Store: clean}
+	}
+	return d, err
+}
+
+func (m *Manager) editStores(ctx context.Context, s DataStore, edit func(h *header, clean DataStore) bool) (*Description, error) {
+	clean, err := newDataStore(s)
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.change(ctx, 0, func(h *header, _ secrets, _ time.Time) error {
+		if !edit(h, clean) {
+			return errNothingToDo
+		}
+		return nil
+	})
+	if err == nil {
+		m.opts.Logger.InfoContext(ctx, "keyring's stores changed", "keyring", d.name, "revision", d.revision, "author", m.opts.Actor, "store", clean.String())
+	}
+	return m.described(d, err)
+}
+
+// UnlistedStoreError says that a keyring does not list a store.
+type UnlistedStoreError struct {
+	Keyring string
+	Store   DataStore
+}
+
+func (e *UnlistedStoreError) Error() string {
+	return "keyring " + e.Keyring + ": the store " + e.Store.String() + " is not listed"
+}
+
+// Hint says what to do next.
+func (e *UnlistedStoreError) Hint() string {
+	return "see the list with fieldcrypt keys stores; list it with fieldcrypt keys stores --add URL, so that no key is disabled that it needs"
+}
