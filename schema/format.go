@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -12,10 +14,31 @@ func formats() map[string]func(any) bool {
 	return map[string]func(any) bool{"uri-template": isURITemplate}
 }
 
-func knownFormat(name string) bool {
-	_, ours := formats()[name]
-	_, theirs := jsonschema.Formats[name]
-	return ours || theirs
+func knownFormat(name string) bool { return slices.Contains(knownFormats(), name) }
+
+// knownFormats lists the formats that are checked, in every draft alike.
+func knownFormats() []string {
+	names := slices.Collect(maps.Keys(jsonschema.Formats))
+	for name := range formats() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// formatHint says what to do about a format that is not known.
+func formatHint(name string) string {
+	const listed = " (docs/vocabulary.md lists the formats that are checked)"
+	nearest, best := "", 3
+	for _, known := range knownFormats() {
+		if d := damerauLevenshtein(strings.ToLower(name), known); d < best {
+			nearest, best = known, d
+		}
+	}
+	if nearest != "" {
+		return "did you mean " + nearest + listed + "?"
+	}
+	return "correct it, remove it, or use pattern" + listed
 }
 
 // isURITemplate checks the grammar of RFC 6570. The validator's own check refuses an expression with an operator, such as {/owner}.

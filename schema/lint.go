@@ -87,12 +87,13 @@ func (r *Registry) lint() {
 	for _, e := range r.events {
 		e.plan.lint(&fs)
 	}
+	r.lintElsewhere(&fs)
 	r.findings = append(r.findings, fs.sorted()...)
 }
 
 func (n *node) lint(fs *findings) {
 	if v := n.raw.member("format"); v != nil && v.kind == '"' && !knownFormat(v.str) {
-		fs.add(n.d.finding(v.start, child(n.pointer, "format"), "format-unknown", fmt.Sprintf("the format %q is not known, and accepts everything", v.str), "correct it, or use pattern"))
+		fs.add(n.d.finding(v.start, child(n.pointer, "format"), "format-unknown", fmt.Sprintf("the format %q is not known, and accepts everything", v.str), formatHint(v.str)))
 	}
 	if m := n.raw.member(wordSensitive); m != nil && m.kind == 'f' {
 		fs.add(n.d.finding(m.start, child(n.pointer, wordSensitive), "flag-without-effect", "x-gdpr-sensitive: false says nothing: it takes back no flag", "remove it"))
@@ -107,16 +108,37 @@ func (p *Plan) lint(fs *findings) {
 			fs.add(p.event.doc.finding(m.start, child(at, wordSensitive), "flag-without-effect", "x-gdpr-sensitive: false says nothing: it takes back no flag", "remove it"))
 		}
 	}
+	p.lintNames(fs)
+}
+
+// lintNames notes open maps whose values are flagged, at a location where the map itself is not.
+func (p *Plan) lintNames(fs *findings) {
+	bare := p.bare()
 	for _, n := range p.visited {
-		open := []*node{n.additional}
+		open := []*node{n.additional, n.unevaluated}
 		for _, pat := range n.patterns {
 			open = append(open, pat.node)
 		}
-		if !p.flagsHere(n) && slices.ContainsFunc(open, p.flaggedInPlace) {
-			fs.add(n.finding("names-stay-clear", "the values of this open map are sealed, its member names are not", "if the names are personal too, flag the object itself"))
+		if bare[n] && slices.ContainsFunc(open, p.flaggedInPlace) {
+			fs.add(n.finding("names-stay-clear", "the values of this open map are sealed, its member names are not", "if the names are personal too, flag the object itself or its propertyNames"))
 		}
 	}
 }
+
+// bare gives the schemas that apply somewhere to a value that is neither sealed nor inside a sealed one.
+func (p *Plan) bare() map[*node]bool {
+	bare := map[*node]bool{}
+	for _, s := range p.intern {
+		if s.bare() {
+			for _, e := range s.elems {
+				bare[e.node] = true
+			}
+		}
+	}
+	return bare
+}
+
+func (s *State) bare() bool { return s.outer == "" && !s.sealed }
 
 // flaggedInPlace reports that a flag applies to whatever value the schema applies to.
 func (p *Plan) flaggedInPlace(n *node) bool {

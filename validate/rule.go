@@ -9,6 +9,7 @@ const (
 
 	// What loading the schemas notices.
 	RuleFileUnreferenced  = "file-unreferenced"
+	RuleFlagElsewhere     = "flag-elsewhere"
 	RuleFlagUnused        = "flag-unused"
 	RuleFlagWithoutEffect = "flag-without-effect"
 	RuleFormatUnknown     = "format-unknown"
@@ -27,6 +28,7 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{RuleFileUnreferenced, Warning, "a schema file that is no event's, and that no event's schema refers to"},
+		{RuleFlagElsewhere, Warning, "a property of one definition that is sealed at one location and stays in clear at another"},
 		{RuleFlagUnused, Error, "a flag in a definition that nothing refers to: what its author wanted sealed is not"},
 		{RuleFlagWithoutEffect, Warning, "a flag that changes nothing where it stands"},
 		{RuleFormatUnknown, Warning, "a format that the validator does not know, so that every value passes"},
