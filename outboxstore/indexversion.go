@@ -36,11 +36,40 @@ const IndexVersionTable = "fieldcrypt_indexes"
 
 // declaredVersions are those of one declared index: the one that is written, and those that a rebuild has not replaced yet.
 func declaredVersions(ix *schema.Index) (current IndexVersion, previous []IndexVersion, err error) {
-	made, err := blindindex.New(ix.Name, ix.Normalize, ix.Bits)
-	if err != nil {
+	parts := make([][]string, len(ix.Parts))
+	for i, part := range ix.Parts {
+		parts[i] = part.Normalize
+	}
+	if current, err = newIndexVersion(ix.Name, ix.Normalize, parts, ix.Bits); err != nil {
 		return IndexVersion{}, nil, err
 	}
-	return IndexVersion{ix.Name, made.Normalizer().ID(), made.Bits()}, nil, nil
+	for _, former := range ix.Previous {
+		v, err := newIndexVersion(ix.Name, former.Normalize, former.PartNormalize, former.Bits)
+		if err != nil {
+			return IndexVersion{}, nil, err
+		}
+		previous = append(previous, v)
+	}
+	return current, previous, nil
+}
+
+// newIndexVersion names the normalisers as package blindindex does; a compound index has one for each part.
+func newIndexVersion(name string, steps []string, parts [][]string, bits int) (IndexVersion, error) {
+	if len(parts) == 0 {
+		parts = [][]string{steps}
+	}
+	ids := make([]string, len(parts))
+	for i, steps := range parts {
+		normalizer, err := blindindex.ParseNormalizer(steps)
+		if err != nil {
+			return IndexVersion{}, fmt.Errorf("blind index %q: %w", name, err)
+		}
+		ids[i] = normalizer.ID()
+	}
+	if bits == 0 {
+		bits = blindindex.DefaultBits
+	}
+	return IndexVersion{name, strings.Join(ids, ","), bits}, nil
 }
 
 // PlanIndexVersions says which versions of one index a migration has to write down, given those that are. hasColumn says
@@ -174,11 +203,11 @@ func (e *IndexPendingError) Error() string {
 
 // stepsOf turns a normaliser's id back into what a schema says: a list of steps, or for a compound index a list of lists.
 func stepsOf(id string) string {
-	parts := strings.Split(id, ",")
+	parts := splitOutside(id, ',')
 	lists := make([]string, len(parts))
 	for i, part := range parts {
 		var steps []string
-		for _, step := range strings.Split(part, "+") {
+		for _, step := range splitOutside(part, '+') {
 			name, rest, _ := strings.Cut(step, ".") // a version's digits follow, and parameters
 			if at := strings.IndexByte(rest, '('); at >= 0 {
 				name += rest[at:]
@@ -193,4 +222,20 @@ func stepsOf(id string) string {
 		return lists[0]
 	}
 	return "[" + strings.Join(lists, ", ") + "]"
+}
+
+// splitOutside splits at a separator that stands in no parentheses, where parameters have commas of their own.
+func splitOutside(s string, separator byte) (parts []string) {
+	depth, start := 0, 0
+	for i := range len(s) {
+		switch {
+		case s[i] == '(':
+			depth++
+		case s[i] == ')':
+			depth--
+		case s[i] == separator && depth == 0:
+			parts, start = append(parts, s[start:i]), i+1
+		}
+	}
+	return append(parts, s[start:])
 }

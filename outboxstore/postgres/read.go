@@ -336,11 +336,20 @@ func (s *Store) pages(ctx context.Context, q querier, w *where, limit, pageSize 
 			}
 		}
 		left -= len(page)
-		if len(page) == 0 || limit > 0 && left == 0 {
+		if len(page) == 0 || limit > 0 && left == 0 || len(page) < size && !isCut(page) {
 			return
 		}
 		w.key = page[len(page)-1].ID
 	}
+}
+
+// isCut says that a page may have ended for its size, before the rows did.
+func isCut(page []*outboxstore.Row) bool {
+	size := 0
+	for _, row := range page {
+		size += row.Size()
+	}
+	return size >= outboxstore.MaxPageBytes
 }
 
 // readPage looks at the shape anew for each page, since a migration may have come between.
