@@ -14,7 +14,7 @@ import (
 // [Index.Messages], which also says what is wrong. out is dst where the value has no index. jsonText must be one strict JSON value, and not
 // overlap dst.
 func (ix *Index) AppendMessage(dst, jsonText []byte) (out []byte, done bool) {
-	if len(jsonText) == 0 {
+	if len(jsonText) == 0 || ix.parts != nil {
 		return dst, false
 	}
 	switch first := jsonText[0]; {
@@ -108,8 +108,12 @@ func (ix *Index) AppendValue(dst []byte, key *keyring.Key, message []byte) ([]by
 	if err := ix.checkKey(key); err != nil {
 		return dst, err
 	}
-	if !validMessage(message) {
+	if !ix.validMessage(message) {
 		return dst, &MessageError{Index: ix.name}
+	}
+	message, err := ix.slowed(key, message)
+	if err != nil {
+		return dst, err
 	}
 	from := len(dst)
 	out, err := key.AppendMAC(binary.BigEndian.AppendUint32(dst, uint32(key.ID())), ix.info, message)

@@ -30,29 +30,37 @@ var indexName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,40}$`)
 // Index computes one blind index; immutable, safe for concurrent use.
 type Index struct {
 	name       string
-	normalizer *Normalizer
+	normalizer *Normalizer   // of a simple index
+	parts      []*Normalizer // of a compound one
+	slow       bool          // some normaliser hashes slowly
 	bits       int
-	info       []byte // HKDF's info: it names this index, and nothing else may share it
+	info       []byte   // HKDF's info: it names this index, and nothing else may share it
+	previous   []*Index // earlier versions, of which rows may hold values
 }
 
 // New checks name, steps and bits. No steps mean raw, 0 bits mean [DefaultBits].
 //
-// Errors: *[NameError], *[BitsError], *[UnknownStepError], *[RawStepError].
+// Errors: *[NameError], *[BitsError], *[UnknownStepError], *[StepParameterError], *[StepPlaceError].
 func New(name string, steps []string, bits int) (*Index, error) {
-	if !indexName.MatchString(name) {
-		return nil, &NameError{Name: name}
-	}
-	if bits == 0 {
-		bits = DefaultBits
-	}
-	if bits < MinBits || bits > MaxBits {
-		return nil, &BitsError{Index: name, Bits: bits}
-	}
 	normalizer, err := ParseNormalizer(steps)
 	if err != nil {
 		return nil, fmt.Errorf("blind index %q: %w", name, err)
 	}
-	return &Index{name: name, normalizer: normalizer, bits: bits, info: indexKeyInfo(name, normalizer.ID(), bits)}, nil
+	return newIndex(Index{name: name, normalizer: normalizer, slow: normalizer.slow != nil, bits: bits}, normalizer.ID())
+}
+
+func newIndex(ix Index, normalizerID string) (*Index, error) {
+	if !indexName.MatchString(ix.name) {
+		return nil, &NameError{Name: ix.name}
+	}
+	if ix.bits == 0 {
+		ix.bits = DefaultBits
+	}
+	if ix.bits < MinBits || ix.bits > MaxBits {
+		return nil, &BitsError{Index: ix.name, Bits: ix.bits}
+	}
+	ix.info = indexKeyInfo(ix.name, normalizerID, ix.bits)
+	return &ix, nil
 }
 
 // indexKeyInfo writes
@@ -75,7 +83,7 @@ func (ix *Index) Name() string { return ix.name }
 // Bits is the length of a value.
 func (ix *Index) Bits() int { return ix.bits }
 
-// Normalizer is what strings go through first.
+// Normalizer is what strings go through first; nil for a compound index, whose parts have one each.
 func (ix *Index) Normalizer() *Normalizer { return ix.normalizer }
 
 // Value computes the stored form of one message under an index key:

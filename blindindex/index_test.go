@@ -43,10 +43,10 @@ func TestNewRefusesWhatTheFormatDoesNotAllow(t *testing.T) {
 			t.Errorf("%d bits: %v", bits, err)
 		}
 	}
-	_, err := New("x", []string{"email"}, 0)
+	_, err := New("x", []string{"soundex"}, 0)
 	var unknown *UnknownStepError
 	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `"x"`) {
-		t.Errorf("step email: %v", err)
+		t.Errorf("step soundex: %v", err)
 	}
 }
 

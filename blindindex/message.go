@@ -8,71 +8,93 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The first byte of a message says what it encodes, so that the string "1" and the integer 1 never share an index. 'c' (compound) and 'a'
-// (argon2id) are the format's too and are not built yet.
+// The first byte of a message says what it encodes, so that the string "1" and the integer 1 never share an index.
 const (
-	stringMessage  = 's'
-	integerMessage = 'i'
+	stringMessage   = 's'
+	integerMessage  = 'i'
+	compoundMessage = 'c'
+	slowMessage     = 'a' // what argon2id makes of one of the others; never given to a caller
 )
 
 // Messages gives the messages of a JSON value's text: none for null and for a string that normalises to nothing, one for a string or an
-// integer, and for an array of these the distinct ones sorted by their bytes.
+// integer, and for an array of these the distinct ones sorted by their bytes. A compound index takes an array with one value for each part, and
+// gives one message, or none where a part has none.
 //
-// Errors: *[TypeError] for every other value, *[SyntaxError] for what is not one strict JSON value, *[NumberLimitError].
+// Errors: *[TypeError] for every other value, *[SyntaxError] for what is not one strict JSON value, *[NumberLimitError], *[PartsError].
 func (ix *Index) Messages(jsonText []byte) ([][]byte, error) {
-	text := bytes.Trim(jsonText, " \t\r\n")
-	if len(text) > 0 && text[0] == '[' {
+	text := trimSpace(jsonText)
+	array := len(text) > 0 && text[0] == '['
+	switch {
+	case ix.parts != nil && array:
+		return ix.compoundMessages(text)
+	case ix.parts != nil:
+		return nil, &PartsError{Index: ix.name, Want: len(ix.parts), Got: 1}
+	case array:
 		return ix.arrayMessages(text)
 	}
-	message, err := ix.message(text, notAnItem)
+	message, err := ix.message(ix.normalizer, text, notAnItem)
 	if err != nil || message == nil {
 		return nil, err
 	}
 	return [][]byte{message}, nil
 }
 
+// trimSpace takes JSON's white space off both ends.
+func trimSpace(text []byte) []byte { return bytes.Trim(text, " \t\r\n") }
+
 // notAnItem is the item number of a value that stands in no array.
 const notAnItem = -1
 
 func (ix *Index) arrayMessages(text []byte) ([][]byte, error) {
+	var messages [][]byte
+	err := ix.eachItem(text, func(item int, value []byte) error {
+		message, err := ix.message(ix.normalizer, value, item)
+		if message != nil {
+			messages = append(messages, message)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(messages, bytes.Compare)
+	return slices.CompactFunc(messages, bytes.Equal), nil
+}
+
+// eachItem calls fn with the text of each item of an array, itself no array and no object.
+func (ix *Index) eachItem(text []byte, fn func(item int, value []byte) error) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text))
 	if _, err := dec.ReadToken(); err != nil { // the opening bracket
-		return nil, &SyntaxError{Index: ix.name, Item: notAnItem}
+		return &SyntaxError{Index: ix.name, Item: notAnItem}
 	}
-	var messages [][]byte
 	for item := 0; ; item++ {
 		switch dec.PeekKind() {
 		case ']':
 			if _, err := dec.ReadToken(); err != nil {
-				return nil, &SyntaxError{Index: ix.name, Item: item}
+				return &SyntaxError{Index: ix.name, Item: item}
 			}
 			if int(dec.InputOffset()) != len(text) {
-				return nil, &SyntaxError{Index: ix.name, Item: notAnItem}
+				return &SyntaxError{Index: ix.name, Item: notAnItem}
 			}
-			slices.SortFunc(messages, bytes.Compare)
-			return slices.CompactFunc(messages, bytes.Equal), nil
+			return nil
 		case '[':
-			return nil, &TypeError{Index: ix.name, Item: item, Got: "an array in an array"}
+			return &TypeError{Index: ix.name, Item: item, Got: "an array in an array"}
 		case '{':
-			return nil, &TypeError{Index: ix.name, Item: item, Got: "an object"}
+			return &TypeError{Index: ix.name, Item: item, Got: "an object"}
 		}
 		value, err := dec.ReadValue()
 		if err != nil {
 			// The decoder's own error quotes the text that it stumbled over.
-			return nil, &SyntaxError{Index: ix.name, Item: item}
+			return &SyntaxError{Index: ix.name, Item: item}
 		}
-		message, err := ix.message(value, item)
-		if err != nil {
-			return nil, err
-		}
-		if message != nil {
-			messages = append(messages, message)
+		if err := fn(item, value); err != nil {
+			return err
 		}
 	}
 }
 
 // message encodes one value that is no array; nil where it has no index.
-func (ix *Index) message(text []byte, item int) ([]byte, error) {
+func (ix *Index) message(n *Normalizer, text []byte, item int) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, &SyntaxError{Index: ix.name, Item: item}
 	}
@@ -82,9 +104,11 @@ func (ix *Index) message(text []byte, item int) ([]byte, error) {
 		if err != nil {
 			return nil, &SyntaxError{Index: ix.name, Item: item}
 		}
-		return ix.stringMessage(string(decoded)), nil
+		return stringMessageOf(n, string(decoded)), nil
 	case '{':
 		return nil, &TypeError{Index: ix.name, Item: item, Got: "an object"}
+	case '[': // of a part: elsewhere an array was taken apart before
+		return nil, &TypeError{Index: ix.name, Item: item, Got: "an array"}
 	}
 	switch string(text) {
 	case "null":
@@ -106,9 +130,12 @@ func (ix *Index) message(text []byte, item int) ([]byte, error) {
 	return append([]byte{integerMessage}, digits...), nil
 }
 
-// stringMessage encodes a decoded string; nil where it normalises to nothing.
-func (ix *Index) stringMessage(s string) []byte {
-	normalized := ix.normalizer.Normalize(s)
+// stringMessage is stringMessageOf a simple index's normaliser.
+func (ix *Index) stringMessage(s string) []byte { return stringMessageOf(ix.normalizer, s) }
+
+// stringMessageOf encodes a decoded string; nil where it normalises to nothing.
+func stringMessageOf(n *Normalizer, s string) []byte {
+	normalized := n.Normalize(s)
 	if normalized == "" {
 		return nil
 	}
@@ -118,22 +145,37 @@ func (ix *Index) stringMessage(s string) []byte {
 }
 
 // validMessage reports that a message is one that [Index.Messages] can give.
-func validMessage(message []byte) bool {
+func (ix *Index) validMessage(message []byte) bool {
+	if ix.parts != nil {
+		_, ok := ix.split(message)
+		return ok
+	}
+	return validPart(message)
+}
+
+func validPart(message []byte) bool {
 	return len(message) > 1 && (message[0] == stringMessage || message[0] == integerMessage)
 }
 
 // Query gives the messages that a search for text must ask: as a string and, if asInteger and text is a JSON number with an integral value,
 // as an integer. Text that is not valid UTF-8, that normalises to nothing, or that is no integer where only integers are asked, gives none:
-// no stored value can be equal to it.
+// no stored value can be equal to it. A compound index gives none either: see [Index.Search], which also asks for previous versions.
 func (ix *Index) Query(text string, asString, asInteger bool) [][]byte {
+	if ix.parts != nil {
+		return nil
+	}
+	return queryMessages(ix.normalizer, Asked{Text: text, String: asString, Integer: asInteger})
+}
+
+func queryMessages(n *Normalizer, asked Asked) [][]byte {
 	var messages [][]byte
-	if asInteger {
-		if digits, ok := parseInteger([]byte(text)); ok {
+	if asked.Integer {
+		if digits, ok := parseInteger([]byte(asked.Text)); ok {
 			messages = append(messages, append([]byte{integerMessage}, digits...))
 		}
 	}
-	if asString && isUTF8(text) {
-		if message := ix.stringMessage(text); message != nil {
+	if asked.String && isUTF8(asked.Text) {
+		if message := stringMessageOf(n, asked.Text); message != nil {
 			messages = append(messages, message)
 		}
 	}

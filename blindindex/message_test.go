@@ -304,7 +304,7 @@ func FuzzMessages(f *testing.F) {
 			t.Fatalf("%q: not sorted and distinct: %q", text, messages)
 		}
 		for _, m := range messages {
-			if !validMessage(m) || !utf8.Valid(m) {
+			if !validPart(m) || !utf8.Valid(m) {
 				t.Fatalf("%q: %q is no message", text, m)
 			}
 		}

@@ -2,8 +2,7 @@ package blindindex
 
 import "strings"
 
-// nearestStep guesses the step that a misspelt name means, planned ones included (whoever then writes it is told that it is not built yet);
-// "" if none is near.
+// nearestStep guesses the step that a misspelt name means; "" if none is near.
 func nearestStep(name string) string {
 	bare, _, _ := strings.Cut(strings.ToLower(name), "(")
 	bare, _, _ = strings.Cut(bare, ".") // a name with its version, as a normaliser id has it
@@ -19,13 +18,8 @@ func nearestStep(name string) string {
 	case "none", "identity":
 		return rawStep
 	}
-	candidates := []string{rawStep}
-	for _, s := range builtSteps() {
-		candidates = append(candidates, s.name)
-	}
-	candidates = append(candidates, plannedSteps()...)
 	best, bestDistance := "", 3 // two slips of the finger at most
-	for _, candidate := range candidates {
+	for _, candidate := range stepNames() {
 		// In a short word two slips leave too little to recognise.
 		if d := editDistance(bare, candidate); d < bestDistance && d <= len(candidate)/2 {
 			best, bestDistance = candidate, d

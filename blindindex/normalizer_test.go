@@ -66,6 +66,19 @@ func TestNormalizersOnTextsThatPeersGetWrong(t *testing.T) {
 		{"the replacement character is assigned", "casefold", "A\ufffd", "a\ufffd"},
 		{"invalid UTF-8 skips every step", "trim casefold", " A\xff ", " A\xff "},
 		{"nothing is left of white space", "trim", " \u3000\t", ""},
+		{"letters and digits of any script", "alnum", "Çağrı-12 \u0663\u4e00_\u0301²", "Çağrı12\u0663\u4e00"},
+		{"the last four code points", "last4", "ab\u0130\U0001f600c", "b\u0130\U0001f600c"},
+		{"fewer than four code points are none", "last4", "abc", ""},
+		{"exactly four code points", "last4", "ab\u00e9\u0301", "ab\u00e9\u0301"},
+		{"last4 does not depend on Unicode", "trim last4", " 12345" + unassigned15 + " ", "45" + unassigned15 + " "},
+		{"an e-mail address", "email", " Ada.LOVELACE@Example.COM\u00a0", "ada.lovelace@example.com"},
+		{"an e-mail address in full width", "email", "Ａｄａ＠Ｅｘａｍｐｌｅ．ｃｏｍ", "ada@example.com"},
+		{"ß folds in the local part and stays in the domain", "email", "Straße@Straße.de", "strasse@straße.de"},
+		{"İ folds to two code points in the local part and is lowered to i in the domain", "email", "\u0130@\u0130.tr", "i\u0307@i.tr"},
+		{"a final sigma is a sigma", "email", "ΟΔΟΣ@ΟΔΟΣ.gr", "οδοσ@οδοσ.gr"},
+		{"the last @ splits", "email", "\"A@B\"@C.D", "\"a@b\"@c.d"},
+		{"no address at all", "email", " ADA ", "ada"},
+		{"the arguments' order is the steps'", "digits last4", "+90 (532) 123 45 67", "4567"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -80,12 +93,17 @@ func TestNormalizersOnTextsThatPeersGetWrong(t *testing.T) {
 func TestNormalizerIDs(t *testing.T) {
 	t.Parallel()
 	for steps, want := range map[string]string{
-		"":                 "raw.1",
-		"raw":              "raw.1",
-		"trim":             "trim.1",
-		"nfkc casefold":    "nfkc.1+casefold.1",
-		"casefold-tr trim": "casefold-tr.1+trim.1",
-		"digits":           "digits.1",
+		"":                         "raw.1",
+		"raw":                      "raw.1",
+		"trim":                     "trim.1",
+		"nfkc casefold":            "nfkc.1+casefold.1",
+		"casefold-tr trim":         "casefold-tr.1+trim.1",
+		"digits":                   "digits.1",
+		"alnum last4":              "alnum.1+last4.1",
+		"email":                    "email.1",
+		"phone(TR)":                "phone.1(TR)",
+		"digits argon2id(3,65536)": "digits.1+argon2id.1(3,65536)",
+		"argon2id(1,1024)":         "argon2id.1(1,1024)",
 	} {
 		if got := mustNormalizer(t, strings.Fields(steps)...).ID(); got != want {
 			t.Errorf("steps %q have the id %q, not %q", steps, got, want)
@@ -96,17 +114,30 @@ func TestNormalizerIDs(t *testing.T) {
 	}
 }
 
-func TestStepsThatAreNotBuiltSaySo(t *testing.T) {
+func TestStepParametersAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"alnum", "last4", "email", "phone", "phone(TR)", "argon2id", "argon2id(3,65536)"} {
+	for _, step := range []string{
+		"phone", "phone()", "phone(tr)", "phone(QQ)", "phone(TR", "phone(TR)x", "phone(TR,US)", "phone( TR)",
+		"argon2id", "argon2id()", "argon2id(3)", "argon2id(0,65536)", "argon2id(17,1024)", "argon2id(3,1023)", "argon2id(1,262145)", "argon2id(5,262144)",
+		"argon2id(03,65536)", "argon2id(3, 65536)", "argon2id(+3,65536)", "argon2id(-3,65536)", "argon2id(3,65536,1)", "argon2id(3,4295032832)", "argon2id(4294967297,65536)",
+	} {
 		_, err := ParseNormalizer([]string{"trim", step})
-		var unknown *UnknownStepError
-		if !errors.As(err, &unknown) {
+		var parameter *StepParameterError
+		if !errors.As(err, &parameter) {
 			t.Fatalf("%s: %v", step, err)
 		}
-		if !unknown.NotBuilt || unknown.Step != step || unknown.Position != 1 || !strings.Contains(err.Error(), "not built yet") {
-			t.Errorf("%s: %+v: %v", step, unknown, err)
+		if parameter.Step != step || parameter.Position != 1 || !strings.Contains(err.Error(), "such as") {
+			t.Errorf("%s: %+v: %v", step, parameter, err)
 		}
+	}
+}
+
+func TestSlowHashStandsLast(t *testing.T) {
+	t.Parallel()
+	_, err := ParseNormalizer([]string{"digits", "argon2id(1,1024)", "trim"})
+	var place *StepPlaceError
+	if !errors.As(err, &place) || place.Step != "argon2id(1,1024)" || place.Position != 1 {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -137,7 +168,7 @@ func TestUnknownStepsAreRefusedWithTheNearestWord(t *testing.T) {
 		if n != nil || !errors.As(err, &unknown) {
 			t.Fatalf("%.20q: %v", step, err)
 		}
-		if unknown.NotBuilt || unknown.Nearest != nearest {
+		if unknown.Nearest != nearest {
 			t.Errorf("%.20q: nearest is %q, not %q", step, unknown.Nearest, nearest)
 		}
 		if nearest != "" && !strings.Contains(err.Error(), `"`+nearest+`"`) {
@@ -150,8 +181,8 @@ func TestRawStandsAlone(t *testing.T) {
 	t.Parallel()
 	for _, steps := range [][]string{{"raw", "trim"}, {"trim", "raw"}, {"raw", "raw"}} {
 		_, err := ParseNormalizer(steps)
-		var raw *RawStepError
-		if !errors.As(err, &raw) {
+		var place *StepPlaceError
+		if !errors.As(err, &place) || place.Step != "raw" {
 			t.Errorf("%v: %v", steps, err)
 		}
 	}

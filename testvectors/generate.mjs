@@ -323,8 +323,8 @@ const event = { type: 'invoice.issued', version: 1, id };
     const got = vectors.find((v) => v.name === name).normalised;
     if (got !== want) throw new Error(`${name}: ${JSON.stringify(got)}`);
   }
-  for (const step of ['alnum', 'last4', 'email', 'phone', 'argon2id', 'casefld', 'NFKC']) {
-    vectors.push({ name: `step ${step}`, kind: 'normalise', valid: false, why: /casefld|NFKC/.test(step) ? 'no such step' : 'a step of the format that is not part of these vectors yet', steps: ['trim', step], text: 'a', refused: 'step' });
+  for (const step of ['phone', 'argon2id', 'casefld', 'NFKC']) {
+    vectors.push({ name: `step ${step}`, kind: 'normalise', valid: false, why: /casefld|NFKC/.test(step) ? 'no such step' : 'a step that needs parameters', steps: ['trim', step], text: 'a', refused: 'step' });
   }
   write('normalisers', 'A text before and after normalisation, version 1 of each step: Unicode 15.0.', vectors);
 }
