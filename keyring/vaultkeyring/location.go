@@ -159,7 +159,9 @@ func (l Location) String() string {
 }
 
 // The paths of Vault's API.
-func (l Location) dataPath() string    { return l.Mount + "/data/" + l.Path }
-func (l Location) keyPath() string     { return l.TransitMount + "/keys/" + l.Key }
-func (l Location) encryptPath() string { return l.TransitMount + "/encrypt/" + l.Key }
-func (l Location) decryptPath() string { return l.TransitMount + "/decrypt/" + l.Key }
+func (l Location) dataPath() string     { return l.Mount + "/data/" + l.Path }
+func (l Location) metadataPath() string { return l.Mount + "/metadata/" + l.Path }
+func (l Location) destroyPath() string  { return l.Mount + "/destroy/" + l.Path }
+func (l Location) keyPath() string      { return l.TransitMount + "/keys/" + l.Key }
+func (l Location) encryptPath() string  { return l.TransitMount + "/encrypt/" + l.Key }
+func (l Location) decryptPath() string  { return l.TransitMount + "/decrypt/" + l.Key }

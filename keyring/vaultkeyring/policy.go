@@ -22,10 +22,12 @@ const (
 	Auditor Role = "auditor"
 	// Creator makes the keyring, once.
 	Creator Role = "creator"
+	// Destroyer destroys keys for good.
+	Destroyer Role = "destroyer"
 )
 
 // Roles lists all roles.
-func Roles() []Role { return []Role{Producer, Consumer, Rotator, Auditor, Creator} }
+func Roles() []Role { return []Role{Producer, Consumer, Rotator, Auditor, Creator, Destroyer} }
 
 //go:embed policies/*.hcl
 var policies embed.FS

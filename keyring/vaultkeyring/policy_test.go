@@ -33,6 +33,8 @@ var deeds = map[string]deed{
 	"encrypt":               {do: encrypt},
 	"check the transit key": {do: checkKey},
 
+	"destroy a key": {do: destroyKey},
+
 	"overwrite the document": {raw: func(v *testenv.VaultServer) (string, string, testenv.Body) {
 		return http.MethodPost, v.KV + "/data/" + testPath, testenv.Body{"data": testenv.Body{"document": "x"}, "options": testenv.Body{"cas": 1}}
 	}},
@@ -83,7 +85,9 @@ var allowed = map[vaultkeyring.Role][]string{
 	vaultkeyring.Consumer: {"read the document", "open the keyring"},
 	vaultkeyring.Rotator:  {"read the document", "open the keyring", "stage a key", "encrypt", "check the transit key", "overwrite the document"},
 	vaultkeyring.Auditor:  {"read the document", "check the transit key", "read the metadata"},
-	vaultkeyring.Creator:  {"create the keyring", "read the document", "open the keyring", "encrypt", "check the transit key"},
+	vaultkeyring.Destroyer: {"read the document", "open the keyring", "stage a key", "encrypt", "check the transit key", "overwrite the document", "read the metadata",
+		"destroy a version", "rotate the transit key", "destroy a key"},
+	vaultkeyring.Creator: {"create the keyring", "read the document", "open the keyring", "encrypt", "check the transit key"},
 }
 
 func TestEachRoleMayDoItsWorkAndNothingElse(t *testing.T) {
@@ -161,6 +165,11 @@ func TestTheHintForAMissingCapabilityGrantsIt(t *testing.T) {
 		"updating the document": {vaultkeyring.Rotator, true, stage, dataPath, "update"},
 		"sealing the keysets":   {vaultkeyring.Rotator, true, stage, transitPath("encrypt"), "update"},
 		"checking the key":      {vaultkeyring.Rotator, true, stage, transitPath("keys"), "read"},
+
+		"looking for versions":    {vaultkeyring.Destroyer, true, destroyKey, kvPath("metadata"), "read"},
+		"destroying versions":     {vaultkeyring.Destroyer, true, destroyKey, kvPath("destroy"), "update"},
+		"rotating the key":        {vaultkeyring.Destroyer, true, destroyKey, keyPath("rotate"), "update"},
+		"retiring older versions": {vaultkeyring.Destroyer, true, destroyKey, keyPath("config"), "update"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

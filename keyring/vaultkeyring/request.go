@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 
 	"github.com/hashicorp/vault/api"
 
@@ -97,6 +98,9 @@ func (s *session) exchange(ctx context.Context, r request, token string, answer 
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
 	if err != nil {
 		return s.explain(ctx, r, token, nil, err)
+	}
+	if len(text) == 0 && response.StatusCode == http.StatusNoContent {
+		return nil
 	}
 	if len(text) > maxAnswerBytes || json.Unmarshal(text, answer) != nil {
 		// A proxy's page, or something that is no Vault at all.
