@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 )
 
@@ -21,15 +23,14 @@ import (
 // What it returns works as an argument of pgx and of database/sql. A Go string is indexed as a string, an integer as an
 // integer, nil (and a nil pointer) is SQL NULL; a json.RawMessage is whatever JSON value stands in it.
 //
-// A short index also gives rows that hold another value, so compare after opening. A row that was written before an index's
-// normaliser or length was changed is found as long as the former index is among [ColumnOptions.Previous]; rebuild such rows
-// by computing Value anew, then take it out.
+// A short index also gives rows that hold another value, so compare after opening. A row that was written before the index's
+// normaliser or length was changed is found as long as the index names the former version ([Index.WithPrevious]); rebuild
+// such rows by computing Value anew, then take it out.
 type Column struct {
-	ring     *keyring.Keyring
-	index    *Index
-	previous []*Index
-	column   string
-	multi    bool
+	ring   *keyring.Keyring
+	index  *Index
+	column string
+	multi  bool
 }
 
 // ColumnOptions say what a Column is.
@@ -38,9 +39,6 @@ type ColumnOptions struct {
 	Column string
 	// Multi makes an array column: a row may hold several values. Postgres alone has arrays. Defaults to one value.
 	Multi bool
-	// Previous are indexes of the same name with other normalisers or lengths, of which rows may hold values until they are
-	// rebuilt. They are searched and never written. Defaults to none.
-	Previous []*Index
 }
 
 // NewColumn makes a Column whose keys are the ring's index keys.
@@ -52,18 +50,10 @@ func NewColumn(ring *keyring.Keyring, index *Index, opts ColumnOptions) (*Column
 		return nil, &ColumnError{Reason: "no index was given; make one with blindindex.New"}
 	case ring == nil:
 		return nil, &ColumnError{Index: index.name, Reason: "no keyring was given"}
+	case opts.Multi && index.Parts() > 0:
+		return nil, &ColumnError{Index: index.name, Reason: "a compound index has no array of values"}
 	}
-	for _, former := range opts.Previous {
-		switch {
-		case former == nil:
-			return nil, &ColumnError{Index: index.name, Reason: "a previous index is nil"}
-		case former.name != index.name:
-			return nil, &ColumnError{Index: index.name, Reason: "a previous index has another name: " + former.name}
-		case bytes.Equal(former.info, index.info):
-			return nil, &ColumnError{Index: index.name, Reason: "a previous index is the index itself"}
-		}
-	}
-	c := &Column{ring: ring, index: index, previous: opts.Previous, column: opts.Column, multi: opts.Multi}
+	c := &Column{ring: ring, index: index, column: opts.Column, multi: opts.Multi}
 	if c.column == "" {
 		c.column = "bidx_" + index.name
 	}
@@ -76,12 +66,12 @@ func NewColumn(ring *keyring.Keyring, index *Index, opts ColumnOptions) (*Column
 // Name is the column's name, without quotes.
 func (c *Column) Name() string { return c.column }
 
-// Value computes what a row's column holds, under the primary index key. The result is one argument of a statement: nil for
-// NULL, a [Stored], or with Multi a [StoredArray].
+// Value computes what a row's column holds, under the primary index key; of a compound index from one value for each part,
+// in order. The result is one argument of a statement: nil for NULL, a [Stored], or with Multi a [StoredArray].
 //
-// Errors: *[GoTypeError], those of [Index.Messages], the keyring's.
-func (c *Column) Value(value any) (any, error) {
-	messages, err := c.index.goMessages(value, c.multi)
+// Errors: *[GoTypeError], *[PartsError], those of [Index.Messages], the keyring's.
+func (c *Column) Value(values ...any) (any, error) {
+	messages, err := c.goMessages(c.index, values)
 	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
@@ -89,29 +79,29 @@ func (c *Column) Value(value any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blind index %q: %w", c.index.name, err)
 	}
-	values, err := c.index.Values(key, messages)
+	stored, err := c.index.Values(key, messages)
 	if err != nil {
 		return nil, err
 	}
 	if c.multi {
-		return StoredArray(values), nil
+		return StoredArray(stored), nil
 	}
-	return Stored(values[0]), nil
+	return Stored(stored[0]), nil
 }
 
 // Candidates computes everything that a row which holds the value may hold in its column: one for each usable index key and
-// each previous index. It is empty where the value has no index; then no row is found.
+// each version of the index. It is empty where the value has no index; then no row is found.
 //
 // Errors: as [Column.Value].
-func (c *Column) Candidates(value any) (StoredArray, error) {
+func (c *Column) Candidates(values ...any) (StoredArray, error) {
 	var all StoredArray
 	keys := c.ring.Usable(keyring.Index)
-	for _, index := range append([]*Index{c.index}, c.previous...) {
-		messages, err := index.goMessages(value, c.multi)
+	for _, version := range c.index.Versions() {
+		messages, err := c.goMessages(version, values)
 		if err != nil {
 			return nil, err
 		}
-		candidates, err := index.Candidates(keys, messages)
+		candidates, err := version.Candidates(keys, messages)
 		if err != nil {
 			return nil, err
 		}
@@ -145,10 +135,11 @@ func (c *Column) CheckUnique() error {
 		return err
 	}
 	keys := c.ring.Usable(keyring.Index)
-	if len(keys) <= 1 && len(c.previous) == 0 {
+	previous := len(c.index.Previous())
+	if len(keys) <= 1 && previous == 0 {
 		return nil
 	}
-	e := &NotUniqueError{Index: c.index.name, Column: c.column, Previous: len(c.previous)}
+	e := &NotUniqueError{Index: c.index.name, Column: c.column, Previous: previous}
 	for _, key := range keys {
 		e.KeyIDs = append(e.KeyIDs, key.ID())
 	}
@@ -168,77 +159,93 @@ func (c *Column) canBeUnique() error {
 	return nil
 }
 
-// goMessages gives the messages of a Go value.
-func (ix *Index) goMessages(value any, multi bool) ([][]byte, error) {
-	switch v := value.(type) {
-	case []string:
-		return ix.goItems(len(v), multi, func(i int) any { return v[i] })
-	case []int64:
-		return ix.goItems(len(v), multi, func(i int) any { return v[i] })
-	case json.RawMessage:
-		messages, err := ix.Messages(v)
-		if err == nil && len(messages) > 1 && !multi {
+// goMessages gives the messages of Go values, one for each part of a compound index.
+func (c *Column) goMessages(ix *Index, values []any) ([][]byte, error) {
+	if want := max(1, ix.Parts()); len(values) != want {
+		return nil, &PartsError{Index: ix.name, Want: ix.Parts(), Got: len(values)}
+	}
+	if ix.Parts() == 0 {
+		text, err := c.goText(values[0])
+		if err != nil {
+			return nil, err
+		}
+		messages, err := ix.Messages(text)
+		if err == nil && !c.multi && bytes.HasPrefix(text, []byte("[")) {
 			err = &GoTypeError{Index: ix.name, Got: "an array"}
 		}
 		return messages, err
 	}
-	message, err := ix.goMessage(value)
+	parts := make([][]byte, len(values))
+	for i, value := range values {
+		text, err := c.goText(value)
+		if err != nil {
+			return nil, err
+		}
+		if parts[i], err = ix.PartMessage(i, text); err != nil {
+			return nil, err
+		}
+	}
+	message, err := ix.Join(parts)
 	if err != nil || message == nil {
 		return nil, err
 	}
 	return [][]byte{message}, nil
 }
 
-// goItems lets [Index.Values] sort the hashes: the order of the messages says nothing here.
-func (ix *Index) goItems(n int, multi bool, item func(int) any) ([][]byte, error) {
-	if !multi {
-		return nil, &GoTypeError{Index: ix.name, Got: "a slice"}
+// goText is a Go value as JSON, for which the rules of messages are written.
+func (c *Column) goText(value any) ([]byte, error) {
+	switch v := value.(type) {
+	case json.RawMessage:
+		return trimSpace(v), nil
+	case nil:
+		return []byte("null"), nil
+	case *string:
+		if v == nil {
+			return []byte("null"), nil
+		}
+		return c.goText(*v)
+	case *int64:
+		if v == nil {
+			return []byte("null"), nil
+		}
+		return strconv.AppendInt(nil, *v, 10), nil
+	case string:
+		text, err := jsontext.AppendQuote(nil, v)
+		if err != nil {
+			return nil, &GoTypeError{Index: c.index.name, Got: "a string that is not UTF-8"}
+		}
+		return text, nil
+	case int:
+		return strconv.AppendInt(nil, int64(v), 10), nil
+	case int32:
+		return strconv.AppendInt(nil, int64(v), 10), nil
+	case int64:
+		return strconv.AppendInt(nil, v, 10), nil
+	case uint32:
+		return strconv.AppendUint(nil, uint64(v), 10), nil
+	case uint64:
+		return strconv.AppendUint(nil, v, 10), nil
+	case []string:
+		return c.goArray(len(v), func(i int) any { return v[i] })
+	case []int64:
+		return c.goArray(len(v), func(i int) any { return v[i] })
 	}
-	var messages [][]byte
+	return nil, &GoTypeError{Index: c.index.name, Got: fmt.Sprintf("a %T", value)}
+}
+
+func (c *Column) goArray(n int, item func(int) any) ([]byte, error) {
+	text := []byte{'['}
 	for i := range n {
-		message, err := ix.goMessage(item(i))
+		if i > 0 {
+			text = append(text, ',')
+		}
+		one, err := c.goText(item(i))
 		if err != nil {
 			return nil, err
 		}
-		if message != nil {
-			messages = append(messages, message)
-		}
+		text = append(text, one...)
 	}
-	return messages, nil
-}
-
-func (ix *Index) goMessage(value any) ([]byte, error) {
-	integer := func(digits string) []byte { return append([]byte{integerMessage}, digits...) }
-	switch v := value.(type) {
-	case nil:
-		return nil, nil
-	case *string:
-		if v == nil {
-			return nil, nil
-		}
-		return ix.goMessage(*v)
-	case *int64:
-		if v == nil {
-			return nil, nil
-		}
-		return ix.goMessage(*v)
-	case string:
-		if !isUTF8(v) {
-			return nil, &GoTypeError{Index: ix.name, Got: "a string that is not UTF-8"}
-		}
-		return ix.stringMessage(v), nil
-	case int:
-		return integer(strconv.Itoa(v)), nil
-	case int32:
-		return integer(strconv.FormatInt(int64(v), 10)), nil
-	case int64:
-		return integer(strconv.FormatInt(v, 10)), nil
-	case uint32:
-		return integer(strconv.FormatUint(uint64(v), 10)), nil
-	case uint64:
-		return integer(strconv.FormatUint(v, 10)), nil
-	}
-	return nil, &GoTypeError{Index: ix.name, Got: fmt.Sprintf("a %T", value)}
+	return append(text, ']'), nil
 }
 
 // ColumnError says that no Column can be made of what was given.

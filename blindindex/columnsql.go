@@ -116,7 +116,7 @@ func (c *Column) DDL(dialect Dialect, table string, opts DDLOptions) ([]string, 
 // statements once plans these once, too. No argument means that no row is found.
 //
 // Errors: *[DialectError], those of [Column.Candidates].
-func (c *Column) Where(dialect Dialect, parameter int, value any) (condition string, args []any, err error) {
+func (c *Column) Where(dialect Dialect, parameter int, values ...any) (condition string, args []any, err error) {
 	mark := "$"
 	switch dialect {
 	case Postgres:
@@ -128,7 +128,7 @@ func (c *Column) Where(dialect Dialect, parameter int, value any) (condition str
 	default:
 		return "", nil, c.unknown(dialect)
 	}
-	candidates, err := c.Candidates(value)
+	candidates, err := c.Candidates(values...)
 	switch {
 	case err != nil:
 		return "", nil, err
