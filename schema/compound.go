@@ -52,7 +52,7 @@ func (r *wordReader) compoundWords(m member, p string) *compoundWords {
 
 func (r *wordReader) compoundWord(m member, p string) *compoundWord {
 	if !indexName.MatchString(m.name) {
-		r.refuse(m.nameOff, p, "index-name", "an index name must match [a-z][a-z0-9_]{0,40}", "")
+		r.refuse(m.nameOff, p, "index-name", "an index name must match [a-z][a-z0-9_]{0,40}", "such as name_birth")
 		return nil
 	}
 	if m.value.kind != '{' {
@@ -143,7 +143,7 @@ func (r *wordReader) partSteps(v *value, p string, count int) (parts [][]string,
 func (r *wordReader) bits(m member, p string) (bits int, ok bool) {
 	n, err := strconv.Atoi(r.d.text(m.value))
 	if m.value.kind != '0' || err != nil || n < 8 || n > 256 {
-		r.refuse(m.value.start, p, "word-type", "bits must be an integer from 8 to 256", "")
+		r.refuse(m.value.start, p, "word-type", "bits must be an integer from 8 to 256", "fewer bits leak less and match more (fieldcrypt index plan)")
 		return 0, false
 	}
 	return n, true

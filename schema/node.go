@@ -178,7 +178,7 @@ func (b *builder) identify(n *node) {
 		if u != "" {
 			abs, err := resolveURL(n.base, u)
 			if err != nil {
-				b.out.add(d.finding(id.start, child(n.pointer, d.draft.id), "id-invalid", "the id is not a URL", ""))
+				b.out.add(d.finding(id.start, child(n.pointer, d.draft.id), "id-invalid", "the id is not a URL", "write a URL, or a path that is relative to the file"))
 			} else {
 				n.base, _ = splitURL(abs)
 				if n.pointer == "" {

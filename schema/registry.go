@@ -386,9 +386,10 @@ func (r *Registry) compileFinding(e *EventSchema, err error) Finding {
 		f.Message = "not a valid schema: " + leaf.Message
 		f.Hint = "see the metaschema of " + d.draft.name
 	case errors.As(err, &loop):
-		f.Rule, f.Message = "ref-loop", "references form a loop that never reaches a schema"
+		f.Rule, f.Message, f.Hint = "ref-loop", "references form a loop that never reaches a schema", "let one of them lead to a schema that says something"
 	default:
 		f.Message = "the schema does not compile: " + strings.TrimPrefix(err.Error(), "jsonschema: ")
+		f.Hint = "see the specification of " + e.doc.draft.name + "; patterns are RE2: no lookaround, no backreference"
 	}
 	return f
 }
@@ -423,6 +424,7 @@ type EventSchema struct {
 	reg       *Registry
 	validator *validator
 	plan      *Plan
+	wire      wireForm
 }
 
 // Type returns the event type.

@@ -45,14 +45,14 @@ func (r *Registry) resolve(n *node, off int, ref string, out *findings) (*node, 
 	}
 	abs, err := resolveURL(n.base, ref)
 	if err != nil {
-		return fail("ref-invalid", "the reference is not a URL", "")
+		return fail("ref-invalid", "the reference is not a URL", "write a file's relative path or its $id, then # and a JSON pointer or an anchor")
 	}
 	u, fragment := splitURL(abs)
 	d, resource := n.d, n.d.resources[u]
 	if resource == nil {
 		if d = r.byURL[u]; d == nil {
 			if draftFor(u) != nil {
-				return fail("ref-metaschema", "a reference to a metaschema is not supported", "")
+				return fail("ref-metaschema", "a reference to a metaschema is not supported", "a metaschema describes schemas: describe the payload in a file of your own")
 			}
 			return fail("ref-not-found", fmt.Sprintf("no loaded schema file is %s", u), "references are read from the loaded files alone: add the file, or give it this $id")
 		}
@@ -68,11 +68,11 @@ func (r *Registry) resolve(n *node, off int, ref string, out *findings) (*node, 
 		if t := d.anchors[anchorKey{resource.base, fragment}]; t != nil {
 			return t, nil
 		}
-		return fail("ref-not-found", fmt.Sprintf("there is no anchor %q in %s", fragment, d.file), "")
+		return fail("ref-not-found", fmt.Sprintf("there is no anchor %q in %s", fragment, d.file), "correct the anchor, or write a JSON pointer: # and /")
 	}
 	pointer, err := url.PathUnescape(fragment)
 	if err != nil {
-		return fail("ref-invalid", "the reference's fragment is not a JSON pointer", "")
+		return fail("ref-invalid", "the reference's fragment is not a JSON pointer", "in a pointer / is written ~1, ~ is written ~0, and % is written %25")
 	}
 	if strings.Count(pointer, "/") != strings.Count(fragment, "/") || strings.Count(pointer, "~") != strings.Count(fragment, "~") {
 		return fail("ref-invalid", "the reference percent-encodes a slash or a tilde, which readers of JSON pointers take in two ways", "write ~1 and ~0")
@@ -83,7 +83,7 @@ func (r *Registry) resolve(n *node, off int, ref string, out *findings) (*node, 
 		canonical = child(canonical, t)
 	}
 	if canonical != pointer {
-		return fail("ref-invalid", "the reference's fragment is not a JSON pointer: a tilde is written ~0", "")
+		return fail("ref-invalid", "the reference's fragment is not a JSON pointer: a tilde is written ~0", "in a pointer / is written ~1, ~ is written ~0, and % is written %25")
 	}
 	pointer = resource.pointer + pointer
 	if t := d.nodes[pointer]; t != nil {
@@ -92,7 +92,7 @@ func (r *Registry) resolve(n *node, off int, ref string, out *findings) (*node, 
 	tokens, _ = splitPointer(pointer)
 	v := d.root.lookup(tokens)
 	if v == nil || !isSchemaKind(v) {
-		return fail("ref-not-found", fmt.Sprintf("there is no schema at %s in %s", pointer, d.file), "")
+		return fail("ref-not-found", fmt.Sprintf("there is no schema at %s in %s", pointer, d.file), "correct the pointer, or add the schema there")
 	}
 	// A place that no keyword of the draft makes a schema, such as #/components/schemas/X: it becomes one by being referred to. Flags
 	// there were refused when the document was read.

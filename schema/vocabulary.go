@@ -327,7 +327,7 @@ func (r *wordReader) indexWord(m member, p string) *indexWord {
 		switch im.name {
 		case "name":
 			if im.value.kind != '"' || !indexName.MatchString(im.value.str) {
-				bad(im, "index-name", "an index name must match [a-z][a-z0-9_]{0,40}", "")
+				bad(im, "index-name", "an index name must match [a-z][a-z0-9_]{0,40}", "such as tax_id")
 			}
 			ix.name = im.value.str
 		case "normalize":
@@ -338,7 +338,7 @@ func (r *wordReader) indexWord(m member, p string) *indexWord {
 			ix.bits, ok = n, ok && fine
 		case "multi":
 			if im.value.kind != 't' && im.value.kind != 'f' {
-				bad(im, "word-type", "multi must be true or false", "")
+				bad(im, "word-type", "multi must be true or false", "true where an event may hold several values of this index")
 			}
 			ix.multi = im.value.kind == 't'
 		case "previous":
