@@ -424,7 +424,6 @@ type EventSchema struct {
 	reg       *Registry
 	validator *validator
 	plan      *Plan
-	wire      wireForm
 }
 
 // Type returns the event type.
