@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fieldcrypt/fieldcrypt/blindindex"
+	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
@@ -36,40 +37,18 @@ const IndexVersionTable = "fieldcrypt_indexes"
 
 // declaredVersions are those of one declared index: the one that is written, and those that a rebuild has not replaced yet.
 func declaredVersions(ix *schema.Index) (current IndexVersion, previous []IndexVersion, err error) {
-	parts := make([][]string, len(ix.Parts))
-	for i, part := range ix.Parts {
-		parts[i] = part.Normalize
-	}
-	if current, err = newIndexVersion(ix.Name, ix.Normalize, parts, ix.Bits); err != nil {
+	made, err := envelope.BlindIndex(ix)
+	if err != nil {
 		return IndexVersion{}, nil, err
 	}
-	for _, former := range ix.Previous {
-		v, err := newIndexVersion(ix.Name, former.Normalize, former.PartNormalize, former.Bits)
-		if err != nil {
-			return IndexVersion{}, nil, err
-		}
-		previous = append(previous, v)
+	for _, former := range made.Previous() {
+		previous = append(previous, versionOf(former))
 	}
-	return current, previous, nil
+	return versionOf(made), previous, nil
 }
 
-// newIndexVersion names the normalisers as package blindindex does; a compound index has one for each part.
-func newIndexVersion(name string, steps []string, parts [][]string, bits int) (IndexVersion, error) {
-	if len(parts) == 0 {
-		parts = [][]string{steps}
-	}
-	ids := make([]string, len(parts))
-	for i, steps := range parts {
-		normalizer, err := blindindex.ParseNormalizer(steps)
-		if err != nil {
-			return IndexVersion{}, fmt.Errorf("blind index %q: %w", name, err)
-		}
-		ids[i] = normalizer.ID()
-	}
-	if bits == 0 {
-		bits = blindindex.DefaultBits
-	}
-	return IndexVersion{name, strings.Join(ids, ","), bits}, nil
+func versionOf(ix *blindindex.Index) IndexVersion {
+	return IndexVersion{Index: ix.Name(), Normalizer: ix.NormalizerID(), Bits: ix.Bits()}
 }
 
 // PlanIndexVersions says which versions of one index a migration has to write down, given those that are. hasColumn says
