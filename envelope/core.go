@@ -38,7 +38,7 @@ func newCore(reg *schema.Registry, rings *keyring.Set, opts Options) (*core, err
 	c.walks.New = func() any { return new(walk) }
 	c.indexes = make(map[string]*blindindex.Index)
 	for _, ix := range reg.Indexes() {
-		made, err := blindindex.New(ix.Name, ix.Normalize, ix.Bits)
+		made, err := BlindIndex(ix)
 		if err != nil {
 			return nil, fmt.Errorf("index %s: %w", ix.Name, err)
 		}

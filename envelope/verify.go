@@ -22,6 +22,7 @@ const (
 	KindKeyDisabled    Kind = "key-disabled"    // the key is disabled or destroyed
 	KindKeyStale       Kind = "key-stale"       // a token under a key that is not the primary
 	KindIndexKeyStale  Kind = "index-key-stale" // an index under a key that is not the primary
+	KindIndexStale     Kind = "index-stale"     // an index that an earlier version of it computed
 	KindIndexMissing   Kind = "index-missing"   // a token at an indexed location, and no stored index
 	KindUnopenable     Kind = "unopenable"      // the key is at hand and the token does not open
 	KindInvalid        Kind = "invalid"         // the plaintext violates its schema
@@ -112,7 +113,36 @@ type Verifier struct {
 	core *core
 	keys keyJudge
 	// nested tells the indexes that may stand inside a flagged object or array, by event type and version.
-	nested map[*schema.EventSchema]map[string]bool
+	nested map[*schema.EventSchema]map[indexPlace]bool
+	// former is KindIndexStale where some index has earlier versions.
+	former []Kind
+}
+
+// indexPlace is a place that a value of an index comes from: its own, or that of a part of a compound one.
+type indexPlace struct {
+	name string
+	part int // wholeValue for its own
+}
+
+// placesOf lists where the value of an index comes from.
+func placesOf(ix *schema.Index) []indexPlace {
+	if len(ix.Parts) == 0 {
+		return []indexPlace{{ix.Name, wholeValue}}
+	}
+	places := make([]indexPlace, len(ix.Parts))
+	for i := range places {
+		places[i] = indexPlace{ix.Name, i}
+	}
+	return places
+}
+
+// stands says whether a state is that place.
+func (p indexPlace) stands(st *schema.State) bool {
+	if p.part == wholeValue {
+		own := st.Index()
+		return own != nil && own.Name == p.name
+	}
+	return slices.ContainsFunc(st.Parts(), func(o schema.PartOf) bool { return o.Index.Name == p.name && o.Part == p.part })
 }
 
 // NewVerifier makes a Verifier. Keyrings may be missing, and what they would show is then listed as not checked.
@@ -121,16 +151,24 @@ func NewVerifier(reg *schema.Registry, opts VerifierOptions) (*Verifier, error) 
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{core: c, nested: make(map[*schema.EventSchema]map[string]bool)}
+	v := &Verifier{core: c, nested: make(map[*schema.EventSchema]map[indexPlace]bool)}
 	var names []string
 	for _, es := range reg.Events() {
-		v.nested[es] = make(map[string]bool)
+		v.nested[es] = make(map[indexPlace]bool)
 		for _, l := range es.Plan().Locations() {
 			if l.Index != nil && l.Nested {
-				v.nested[es][l.Index.Name] = true
+				v.nested[es][indexPlace{l.Index.Name, wholeValue}] = true
+			}
+			for _, part := range l.Parts {
+				if l.Nested {
+					v.nested[es][indexPlace{part.Index.Name, part.Part}] = true
+				}
 			}
 		}
 		names = append(names, es.Plan().Keyrings()...)
+	}
+	if slices.ContainsFunc(reg.Indexes(), func(ix *schema.Index) bool { return len(ix.Previous) > 0 }) {
+		v.former = []Kind{KindIndexStale}
 	}
 	v.keys = newKeyJudge(c.rings, opts.KeyStates, names)
 	return v, nil
@@ -140,7 +178,7 @@ func NewVerifier(reg *schema.Registry, opts VerifierOptions) (*Verifier, error) 
 func (v *Verifier) NotChecked() []NotChecked {
 	list := []NotChecked{{Kind: KindSchemaMismatch, Reason: "the derived wire schema is not built yet"}}
 	if v.keyless() {
-		for _, kind := range []Kind{KindUnopenable, KindInvalid, KindIndexMismatch} {
+		for _, kind := range append([]Kind{KindUnopenable, KindInvalid, KindIndexMismatch}, v.former...) {
 			list = append(list, NotChecked{Kind: kind, Reason: reasonKeyless})
 		}
 	}
@@ -253,7 +291,7 @@ func (c *verification) tokens(ctx context.Context) error {
 
 // payload opens what can be opened, and validates the whole.
 func (c *verification) payload(ctx context.Context) error {
-	c.met = indexing{core: c.core}
+	c.met = indexing{core: c.core, former: true}
 	c.shut, c.bad = make(map[string]bool), make(map[int]bool)
 	if c.verifier.keyless() {
 		return nil
@@ -334,7 +372,7 @@ func (c *verification) validate(plaintext []byte) error {
 // indexes compares the stored indexes with the tokens and, where there are keys, with the values.
 func (c *verification) indexes(ctx context.Context) error {
 	if c.stored.Unknown {
-		for _, kind := range []Kind{KindIndexOrphan, KindIndexKeyStale, KindIndexMissing, KindIndexMismatch} {
+		for _, kind := range append([]Kind{KindIndexOrphan, KindIndexKeyStale, KindIndexMissing, KindIndexMismatch}, c.verifier.former...) {
 			c.report.unchecked(NotChecked{Kind: kind, Reason: "the indexes are not at hand"})
 		}
 		return nil
@@ -362,16 +400,17 @@ func (c *verification) indexes(ctx context.Context) error {
 	return nil
 }
 
-// mayCarry says whether some token of the event can hold a value of the index.
+// mayCarry says whether some token of the event can hold a value of the index, of a compound one some token each part.
 func (c *verification) mayCarry(ix *schema.Index) bool {
-	nested := c.verifier.nested[c.schema][ix.Name]
-	for i := range c.walk.sites {
-		st := c.walk.sites[i].state
-		if own := st.Index(); own != nil && own.Name == ix.Name || nested && own == nil && st.Keyring() == ix.Keyring {
-			return true
+	for _, place := range placesOf(ix) {
+		nested := c.verifier.nested[c.schema][place]
+		if !slices.ContainsFunc(c.walk.sites, func(s site) bool {
+			return place.stands(s.state) || nested && s.state.Index() == nil && s.state.Keyring() == ix.Keyring
+		}) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // missing looks for a value that should have an index: with keys in what was opened, else for a token at the index's own location.
@@ -385,13 +424,15 @@ func (c *verification) missing(ix *schema.Index) {
 		}
 		return
 	}
-	for i := range c.walk.sites {
-		s := &c.walk.sites[i]
-		if own := s.state.Index(); own != nil && own.Name == ix.Name {
-			c.report.add(Finding{Kind: KindIndexMissing, Severity: SeverityWarning, Place: c.place(s), Index: ix.Name, Detail: "the value may be empty"})
+	var last *site
+	for _, place := range placesOf(ix) {
+		at := slices.IndexFunc(c.walk.sites, func(s site) bool { return place.stands(s.state) })
+		if at < 0 {
 			return
 		}
+		last = &c.walk.sites[at]
 	}
+	c.report.add(Finding{Kind: KindIndexMissing, Severity: SeverityWarning, Place: c.place(last), Index: ix.Name, Detail: "the value may be empty"})
 }
 
 // compare judges the keys of stored values and, with keys, the values: all must be under one key, and those of the messages under it.
@@ -436,12 +477,21 @@ func (c *verification) compare(ctx context.Context, ix *schema.Index, stored [][
 	if err != nil {
 		return nil // its state was reported
 	}
-	want, err := c.core.indexes[ix.Name].Values(key, c.met.messages(ix.Name))
-	if err != nil {
-		return fmt.Errorf("index %s: %w", ix.Name, err)
+	given := sortedClone(stored)
+	for i, version := range c.met.formed(ix.Name) {
+		want, err := version.made.Values(key, version.messages)
+		if err != nil {
+			return fmt.Errorf("index %s: %w", ix.Name, err)
+		}
+		if !slices.EqualFunc(given, want, bytes.Equal) {
+			continue
+		}
+		if i > 0 {
+			c.report.add(Finding{Kind: KindIndexStale, Severity: SeverityWarning, Index: ix.Name, Keyring: ix.Keyring, KeyID: mismatch.KeyID,
+				Detail: "of its previous version " + version.made.NormalizerID()})
+		}
+		return nil
 	}
-	if !slices.EqualFunc(sortedClone(stored), want, bytes.Equal) {
-		c.report.add(mismatch)
-	}
+	c.report.add(mismatch)
 	return nil
 }

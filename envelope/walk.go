@@ -61,7 +61,11 @@ type hit struct {
 	start, end int
 	path       int32
 	index      *schema.Index
+	part       int // of a compound index, from 0; wholeValue elsewhere
 }
+
+// wholeValue is the part of a value that has an index of its own.
+const wholeValue = -1
 
 // reset prepares a walk over another input and keeps the memory of the last one.
 func (w *walk) reset(buf []byte, m mode, root *schema.State, base int, limits Limits) {
@@ -133,15 +137,21 @@ func (w *walk) value(st *schema.State, within bool) error {
 			return w.tokenIfObject(st)
 		}
 	}
-	index := st.Index()
-	if index == nil {
+	index, parts := st.Index(), st.Parts()
+	if index == nil && len(parts) == 0 {
 		return w.syntax(st, within)
 	}
 	start := w.Pos
 	if err := w.syntax(st, within); err != nil {
 		return err
 	}
-	w.hits = append(w.hits, hit{start, w.Pos, w.keepPath(), index})
+	path := w.keepPath()
+	if index != nil {
+		w.hits = append(w.hits, hit{start, w.Pos, path, index, wholeValue})
+	}
+	for _, part := range parts {
+		w.hits = append(w.hits, hit{start, w.Pos, path, part.Index, part.Part})
+	}
 	return nil
 }
 

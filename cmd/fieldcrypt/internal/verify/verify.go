@@ -49,7 +49,7 @@ first row ids. Nothing that it prints holds a value.
 
 Without keys, findings are plaintext, misplaced, malformed, undeclared, schema-unknown,
 schema-mismatch, index-orphan, and by the keyring's clear part key-unknown and key-disabled;
-warnings are key-stale, index-key-stale and index-missing. With keys, which is the default
+warnings are key-stale, index-key-stale, index-stale and index-missing. With keys, which is the default
 where a keyring is configured, also unopenable, invalid, index-mismatch, and index-missing is
 a finding. Findings are exit 3, warnings only with --strict. What could not be checked is
 listed as not checked. --keyless asks for no passphrase, and in Vault only reads the
