@@ -32,6 +32,7 @@ type State struct {
 
 	cacheable bool
 	members   atomic.Pointer[map[string]*State] // by declared name
+	sequence  atomic.Pointer[[]namedState]      // all of members in the order of their declaration, for MemberAfter
 	others    atomic.Pointer[map[string]*State] // by the set of patterns that match
 	items     atomic.Pointer[[]*State]          // by index; the last one is for all beyond
 	itemCount int                               // how many indexes differ: the longest prefix and one
@@ -438,12 +439,12 @@ func (s *State) Conflict() error {
 // Member steps to an object's member by its decoded name. A nil state: the member is undeclared and the policy refuses it. exact reports
 // that the schema itself spells the name, so that it may stand in an error; every other name must be masked. The name is not kept.
 func (s *State) Member(name []byte) (child *State, exact bool) {
-	if s.names[string(name)] {
-		if m := s.members.Load(); m != nil {
-			if c, ok := (*m)[string(name)]; ok {
-				return c, true
-			}
+	if m := s.members.Load(); m != nil {
+		if c, ok := (*m)[string(name)]; ok {
+			return c, true
 		}
+	}
+	if s.names[string(name)] {
 		return s.slowMember(&s.members, string(name), string(name), nil), true
 	}
 	var buf [16]byte
@@ -588,9 +589,10 @@ func (s *State) stepItem(i int) *State {
 		switch {
 		case i < len(n.prefix):
 			elems = append(elems, elem{n.prefix[i], e.declares})
-		case n.items != nil && !(n.tuple && n.items.never()): // jsonschema/v5 leaves what additionalItems: false forbids unevaluated
+		case n.items != nil:
 			elems = append(elems, elem{n.items, e.declares})
-		case n.unevaluatedItems != nil:
+		}
+		if n.unevaluatedItems != nil && i >= len(n.prefix) && (n.items == nil || n.tuple && n.items.never()) { // what additionalItems: false forbids, jsonschema/v5 leaves unevaluated
 			elems = append(elems, elem{n.unevaluatedItems, e.declares})
 		}
 		if n.contains != nil {
