@@ -416,7 +416,12 @@ func (c *verification) mayCarry(ix *schema.Index) bool {
 // missing looks for a value that should have an index: with keys in what was opened, else for a token at the index's own location.
 func (c *verification) missing(ix *schema.Index) {
 	if !c.verifier.keyless() {
+		versions := c.met.formed(ix.Name)
+		none := slices.IndexFunc(versions, func(m metVersion) bool { return len(m.messages) == 0 })
 		switch {
+		case none > 0 && len(versions[0].messages) > 0: // rightly NULL, when it was written
+			c.report.add(Finding{Kind: KindIndexStale, Severity: SeverityWarning, Index: ix.Name, Keyring: ix.Keyring,
+				Detail: "its previous version " + versions[none].made.NormalizerID() + " has none of this value"})
 		case len(c.met.messages(ix.Name)) > 0:
 			c.report.add(Finding{Kind: KindIndexMissing, Severity: SeverityFinding, Index: ix.Name, Keyring: ix.Keyring})
 		case c.shut[ix.Keyring]:
