@@ -3,7 +3,11 @@ package envelope
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime/metrics"
+	"strings"
 	"testing"
 
 	"github.com/fieldcrypt/fieldcrypt/keyring"
@@ -30,16 +34,101 @@ func FuzzWalk(f *testing.F) {
 		given := bytes.Clone(payload)
 		e := event(typ, "")
 		e.Payload = payload
-		sealed, err := b.sealer.Seal(context.Background(), e)
+		var sealed Sealed
+		var err error
+		bounded(t, len(payload), func() { sealed, err = b.sealer.Seal(context.Background(), e) })
 		if !bytes.Equal(given, payload) {
 			t.Fatal("the caller's payload was changed")
 		}
+		e.Payload = marked(payload)
+		_, markedErr := b.sealer.Seal(context.Background(), e)
+		holdsNoValue(t, markedErr)
 		if err != nil {
 			checkRefusal(t, err, len(payload))
 			return
 		}
-		if got := b.open(t, sealed.Wire()); got != string(given) {
+		w := sealed.Wire()
+		if got := b.open(t, w); got != string(given) {
 			t.Fatalf("%q opens to %q", given, got)
+		}
+		if len(w.Payload) > len(payload)+200*(1+bytes.Count(w.Payload, []byte(tokenPrefix)))+2*len(payload) {
+			t.Fatalf("%d bytes of wire form for %d", len(w.Payload), len(payload))
+		}
+	})
+}
+
+// marker is put into every string of a payload, names too. No error may hold it: it says nothing of the schema.
+const marker = "\u0416\u00a4\u0416"
+
+// marked puts the marker in front of each quotation mark that is not escaped, which ends every string in it, and begins some with it.
+func marked(payload []byte) []byte {
+	var out []byte
+	for i, c := range payload {
+		if c == '"' && (i == 0 || payload[i-1] != '\\') {
+			out = append(out, marker...)
+		}
+		out = append(out, c)
+		if c == '"' && i+1 < len(payload) && payload[i+1] != ':' && i%3 == 0 {
+			out = append(out, marker...)
+		}
+	}
+	return out
+}
+
+func holdsNoValue(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if text := fmt.Sprintf("%v %+v %q %s %s", err, err, err, HintOf(err), WhatOf(err)); strings.Contains(text, "\u0416") || strings.Contains(text, `\u0416`) {
+		t.Fatalf("an error holds a value: %s", text)
+	}
+}
+
+// bounded runs what is given and fails if it allocates more than a payload of this size can need. The metric is of the whole process and lags behind:
+// the bound is far above what is needed, and far below what an attack would want.
+func bounded(t *testing.T, size int, run func()) {
+	t.Helper()
+	const least, factor = 64 << 20, 4096
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	run()
+	metrics.Read(sample)
+	if used := sample[0].Value.Uint64() - before; used > least+factor*uint64(size) {
+		t.Fatalf("%d bytes are allocated for %d", used, size)
+	}
+}
+
+// FuzzOpenedText puts any bytes into an authentic token: a holder of the key may be hostile, too. They are refused, or are one JSON value and spaces,
+// and stand in the payload as they are.
+func FuzzOpenedText(f *testing.F) {
+	b := newFixedBench(f)
+	for _, seed := range []string{
+		`1`, `"a"`, ` "a"`, "1\n", `1 2`, `1,"b":2`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `"\ud800"`, "\"\xff\"", `1e5000000`, strings.Repeat("[", 300), `{"a":[{"b":null}]}`, "", "\x00", "\ufeff1", `1}`, `"`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		padded := max(16, (len(text)+15)/16*16)
+		if padded > 1<<16 {
+			return
+		}
+		w := wireOf(customer, `{"note":[1],"secret":`+b.forge(t, customer, "/secret", string(text), padded)+`}`)
+		r, err := Parse(w, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var opened Opened
+		bounded(t, padded, func() { opened, err = b.opener.Open(context.Background(), r, OpenOptions{}) })
+		if err != nil {
+			checkRefusal(t, err, len(w.Payload))
+			holdsNoValue(t, err)
+			return
+		}
+		value := strings.TrimRight(string(text), " ")
+		if got := string(opened.Event.Payload); got != `{"note":[1],"secret":`+value+`}` || !json.Valid([]byte(value)) {
+			t.Fatalf("%q opens to %s", text, got)
 		}
 	})
 }
@@ -75,6 +164,12 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if bad, err := Parse(wireOf(typ, string(marked(payload))), Limits{}); err != nil {
+			holdsNoValue(t, err)
+		} else {
+			_, err := b.opener.Open(ctx, bad, OpenOptions{})
+			holdsNoValue(t, err)
+		}
 		r, err := Parse(w, Limits{})
 		if err != nil {
 			checkRefusal(t, err, len(payload))
@@ -83,7 +178,8 @@ func FuzzOpen(f *testing.F) {
 			}
 			return
 		}
-		opened, err := b.opener.Open(ctx, r, OpenOptions{})
+		var opened Opened
+		bounded(t, len(payload), func() { opened, err = b.opener.Open(ctx, r, OpenOptions{}) })
 		if err != nil {
 			checkRefusal(t, err, len(payload))
 			if len(report.Findings) == 0 {

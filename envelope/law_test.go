@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ const (
 	lawPayloads = 4
 	// leakWindow is how many bytes of a flagged text count as leaked.
 	leakWindow = 6
+	longWindow = 2 * leakWindow
 
 	lawType = "law.made"
 	lawID   = "0190b8f0-5d1c-7a33-8f2e-1c0d9a3b7e55"
@@ -106,7 +108,12 @@ func newLaw(t *testing.T) *law {
 		t.Fatal(err)
 	}
 	l := &law{rings: rings, tally: lawTally{through: map[string]int{}, byDraft: map[string]int{}}}
-	l.log = slog.New(slog.NewJSONHandler(&l.said, nil))
+	l.log = slog.New(slog.NewJSONHandler(&l.said, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{} // a second's fraction is that of a flagged number by chance
+		}
+		return a
+	}}))
 	return l
 }
 
@@ -302,8 +309,8 @@ func ofAToken(w window) bool {
 	return true
 }
 
-// leak finds a piece of a flagged text in what left, or a name in what was said. A window of letters, digits, - and _ alone is looked for outside
-// of tokens, where one in some million events would hold it by chance.
+// leak finds a piece of a flagged text in what left, or a name in what was said. Six bytes of letters, digits, - and _ alone stand by chance in a token,
+// in a timestamp or in an index in hex: they are looked for outside of tokens, and in what was said as twelve.
 func (l *law) leak(g *lawGen, wire []byte) string {
 	flagged, clear := map[window]bool{}, map[window]bool{}
 	windows(g.secrets, flagged)
@@ -326,8 +333,15 @@ func (l *law) leak(g *lawGen, wire []byte) string {
 		return leak
 	}
 	said := l.said.Bytes()
-	if leak := find(said, true); leak != "" {
+	if leak := find(said, false); leak != "" {
 		return leak
+	}
+	for _, text := range g.secrets {
+		for i := 0; i+longWindow <= len(text); i += longWindow / 2 {
+			if piece := text[i : i+longWindow]; bytes.Contains(said, []byte(piece)) && !slices.ContainsFunc(g.clears, func(c string) bool { return strings.Contains(c, piece) }) {
+				return piece
+			}
+		}
 	}
 	for _, name := range g.names {
 		if bytes.Contains(said, []byte(name)) || bytes.Contains(said, []byte(strings.TrimPrefix(name, "Ñ"))) {
