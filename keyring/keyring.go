@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 )
 
 // Options for Open. The zero value is useful.
@@ -16,9 +18,27 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
-	// RefreshTimeout bounds one load from store and KEK that a lookup of an
-	// unknown key id causes. Defaults to 10 seconds.
+	// RefreshTimeout bounds one load from store and KEK. Defaults to 10 seconds.
 	RefreshTimeout time.Duration
+	// RefreshInterval is how often the document is loaded in the background, with
+	// jitter; never more seldom than twice in the keyring's propagation time. -1
+	// for no refresh but by Refresh and by unknown key ids. Defaults to 1 minute.
+	RefreshInterval time.Duration
+	// MaxStale is for how long the keyring is used while no refresh succeeds;
+	// after that it gives no key. It warns at half of it. -1 for ever. Defaults
+	// to 24 hours.
+	MaxStale time.Duration
+	// Memory remembers, across processes, the newest document that was seen: an
+	// older one is refused. Open fails if it cannot be asked; a refresh then goes
+	// by what this process has seen. Defaults to this process's memory alone.
+	Memory Memory
+	// OnEvent is told what happens to the keyring, by one goroutine at a time; it
+	// must return soon, and must not call the keyring's Refresh or Close.
+	// Defaults to nobody.
+	OnEvent func(Event)
+	// MeterProvider receives metrics: fieldcrypt.keyring.events, .age (s) and
+	// .revision. Defaults to none.
+	MeterProvider metric.MeterProvider
 }
 
 const defaultRefreshTimeout = 10 * time.Second
@@ -33,6 +53,12 @@ func (o Options) withDefaults() Options {
 	if o.RefreshTimeout <= 0 {
 		o.RefreshTimeout = defaultRefreshTimeout
 	}
+	if o.RefreshInterval == 0 {
+		o.RefreshInterval = defaultRefreshInterval
+	}
+	if o.MaxStale == 0 {
+		o.MaxStale = defaultMaxStale
+	}
 	return o
 }
 
@@ -44,12 +70,15 @@ type Keyring struct {
 	name  string
 	kek   string
 	opts  Options
-	load  func(context.Context) (*document, secrets, error)
+	store Store
+	key   KEK
 	state atomic.Pointer[snapshot]
 	// closed is set before the key bytes are wiped.
 	closed  atomic.Bool
 	flights flights
 	unknown unknownIDs
+	fresh   freshness
+	metrics *metrics
 	// seen is touched by one flight at a time.
 	seen watermark
 	stop context.CancelFunc
@@ -64,21 +93,29 @@ func Open(ctx context.Context, name string, store Store, kek KEK, opts Options) 
 	}
 	life, stop := context.WithCancel(context.Background())
 	k := &Keyring{
-		name: name,
-		kek:  kek.URI(),
-		opts: opts.withDefaults(),
-		load: func(ctx context.Context) (*document, secrets, error) {
-			d, sec, _, err := load(ctx, name, store, kek)
-			return d, sec, err
-		},
-		life: life,
-		stop: stop,
+		name:  name,
+		kek:   kek.URI(),
+		opts:  opts.withDefaults(),
+		store: store,
+		key:   kek,
+		life:  life,
+		stop:  stop,
 	}
 	if err := k.reload(ctx); err != nil {
 		stop()
 		return nil, err
 	}
+	k.refreshed(nil)
 	k.kek = k.state.Load().doc.kek
+	var err error
+	if k.metrics, err = newMetrics(k.opts.MeterProvider, k); err != nil {
+		k.Close()
+		return nil, fmt.Errorf("keyring %s: metrics: %w", name, err)
+	}
+	k.tell(EventLoaded, nil)
+	if k.opts.RefreshInterval > 0 || k.opts.MaxStale > 0 {
+		go k.background()
+	}
 	return k, nil
 }
 
@@ -97,8 +134,8 @@ func (k *Keyring) Primary(p Purpose) (*Key, error) {
 	if side == nil {
 		return nil, &PurposeError{Purpose: p}
 	}
-	if k.closed.Load() {
-		return nil, k.errClosed()
+	if err := k.usableNow(); err != nil {
+		return nil, err
 	}
 	return side.primary, nil
 }
@@ -111,8 +148,8 @@ func (k *Keyring) Key(ctx context.Context, p Purpose, id KeyID) (*Key, error) {
 	if !p.Valid() {
 		return nil, &PurposeError{Purpose: p}
 	}
-	if k.closed.Load() {
-		return nil, k.errClosed()
+	if err := k.usableNow(); err != nil {
+		return nil, err
 	}
 	if key := k.state.Load().side(p).byID[id]; key != nil {
 		return k.usable(key)
@@ -128,10 +165,10 @@ func (k *Keyring) usable(key *Key) (*Key, error) {
 }
 
 // Usable returns all staged, primary and active keys, the primary first. It is
-// empty once the keyring is closed.
+// empty once the keyring is closed, or too old to be used.
 func (k *Keyring) Usable(p Purpose) []*Key {
 	side := k.state.Load().side(p)
-	if side == nil || k.closed.Load() {
+	if side == nil || k.usableNow() != nil {
 		return nil
 	}
 	return slices.Clone(side.usable)
@@ -159,6 +196,9 @@ func (k *Keyring) Close() {
 		return
 	}
 	k.stop()
+	if k.metrics != nil {
+		k.metrics.close()
+	}
 	for _, key := range k.state.Load().keys() {
 		key.material.wipe(k.errClosed())
 	}

@@ -22,6 +22,9 @@ type ManagerOptions struct {
 	Logger *slog.Logger
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
+	// Memory remembers, across processes, the newest document that was seen: a
+	// change is made to no older one. Defaults to this manager's memory alone.
+	Memory Memory
 }
 
 // Manager changes a stored keyring. Each change loads the document, changes it,
@@ -82,14 +85,28 @@ func (m *Manager) load(ctx context.Context) (*document, secrets, string, error) 
 	if err != nil {
 		return nil, nil, "", err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.seen.check(d); err != nil {
+	if err := m.check(ctx, d); err != nil {
 		sec.wipe()
 		return nil, nil, "", err
 	}
-	m.seen.advance(d)
 	return d, sec, version, nil
+}
+
+// check refuses a document that is older than what was seen, and remembers it.
+func (m *Manager) check(ctx context.Context, d *document) error {
+	m.mu.Lock()
+	err := m.seen.check(d)
+	m.mu.Unlock()
+	if err == nil {
+		err = recall(ctx, m.opts.Memory, d)
+	}
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.seen.advance(d)
+	m.mu.Unlock()
+	return record(ctx, m.opts.Memory, d)
 }
 
 // highest is the highest revision that this manager has seen.
@@ -208,9 +225,13 @@ func (m *Manager) save(ctx context.Context, h *header, sec secrets, version stri
 		return nil, fmt.Errorf("keyring %s: %w", m.name, err)
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.seen.check(d) == nil {
 		m.seen.advance(d)
+	}
+	m.mu.Unlock()
+	if err := record(ctx, m.opts.Memory, d); err != nil {
+		// What was saved is saved; the next that loads it remembers it.
+		m.opts.Logger.WarnContext(ctx, "other processes cannot be told of the keyring's revision", "keyring", d.name, "revision", d.revision, "error", err.Error())
 	}
 	return d, nil
 }

@@ -2,6 +2,8 @@ package keyring
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -18,19 +20,35 @@ const (
 	maxUnknownIDs = 1024
 )
 
-// reload loads the document and swaps it in. Only one runs at a time.
+// reload loads the document and swaps it in. Only one runs at a time. A document
+// that is in use already is not opened anew: the KEK is not asked then.
 func (k *Keyring) reload(ctx context.Context) error {
-	d, sec, err := k.load(ctx)
+	raw, _, err := k.store.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("keyring %s: %w", k.name, err)
+	}
+	d, err := parseDocument(k.name, raw)
 	if err != nil {
 		return err
 	}
-	defer sec.wipe()
 	if err := k.seen.check(d); err != nil {
 		return err
 	}
 	old := k.state.Load()
+	if err := k.recall(ctx, d, old == nil); err != nil {
+		return err
+	}
 	if old != nil && old.doc.digest == d.digest {
 		return nil
+	}
+	sec, err := d.open(ctx, k.key)
+	if err != nil {
+		return err
+	}
+	defer sec.wipe()
+	// Only now is the document known to be authentic, and worth remembering.
+	if err := k.remember(ctx, d, old == nil); err != nil {
+		return err
 	}
 	next, err := newSnapshot(d, sec, old)
 	if err != nil {
@@ -46,8 +64,31 @@ func (k *Keyring) reload(ctx context.Context) error {
 		}
 		return k.errClosed()
 	}
+	if k.metrics != nil {
+		k.tell(EventLoaded, nil)
+	}
 	k.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "keyring loaded", slog.String("keyring", k.name), slog.Uint64("revision", d.revision), slog.String("author", d.latest().Author))
 	return nil
+}
+
+// recall asks what other processes have seen. One that runs goes on without an
+// answer: the database may be away while the store is not.
+func (k *Keyring) recall(ctx context.Context, d *document, starting bool) error {
+	err := recall(ctx, k.opts.Memory, d)
+	if _, away := errors.AsType[*MemoryError](err); away && !starting {
+		k.log(slog.LevelWarn, "what other processes have seen of the keyring cannot be told", err)
+		return nil
+	}
+	return err
+}
+
+func (k *Keyring) remember(ctx context.Context, d *document, starting bool) error {
+	err := record(ctx, k.opts.Memory, d)
+	if err != nil && !starting {
+		k.log(slog.LevelWarn, "other processes cannot be told of the keyring's revision", err)
+		return nil
+	}
+	return err
 }
 
 // wipeUnused wipes the keys that a refresh has taken out of use.
@@ -59,6 +100,7 @@ func (k *Keyring) wipeUnused(ctx context.Context, old, next *snapshot) {
 		now := next.side(key.purpose).byID[key.id]
 		switch {
 		case now == nil:
+			k.tell(EventKeyLost, &UnknownKeyError{Keyring: k.name, Purpose: key.purpose, ID: key.id})
 			k.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "keyring lost a key", slog.String("keyring", k.name), slog.Uint64("revision", next.doc.revision), slog.Any("key", key))
 			key.material.wipe(&UnknownKeyError{Keyring: k.name, Purpose: key.purpose, ID: key.id})
 		case now.material == nil:
@@ -73,10 +115,12 @@ func (k *Keyring) fly() error {
 	ctx, cancel := context.WithTimeout(k.life, k.opts.RefreshTimeout)
 	defer cancel()
 	err := k.reload(ctx)
+	if err != nil && k.closed.Load() {
+		return k.errClosed()
+	}
+	k.refreshed(err)
 	if err != nil {
-		if k.closed.Load() {
-			return k.errClosed()
-		}
+		k.tell(EventRefreshFailed, err)
 		k.opts.Logger.LogAttrs(ctx, slog.LevelError, "keyring not refreshed, going on with what is loaded", slog.String("keyring", k.name), slog.Uint64("revision", k.Revision()), slog.String("error", err.Error()))
 	}
 	return err

@@ -84,6 +84,15 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 	defer stored.secrets.wipe()
 	plan.version = stored.version
 	above := max(opts.AboveRevision, b.doc.revision, stored.revision, m.highest())
+	if m.opts.Memory != nil {
+		all, err := m.opts.Memory.Recall(ctx, m.name)
+		if err != nil {
+			return nil, &MemoryError{Keyring: m.name, Err: err}
+		}
+		for _, s := range all {
+			above = max(above, s.Revision)
+		}
+	}
 	for _, o := range opts.Others {
 		if o != nil && stored.doc == nil && o.KEKURI() == m.kek.URI() {
 			return nil, &KEKInUseError{Keyring: m.name, Other: o.Name(), KEK: o.KEKURI()}

@@ -1,0 +1,149 @@
+package keyring_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/fieldcrypt/fieldcrypt/keyring"
+	"github.com/fieldcrypt/fieldcrypt/keyring/keyringtest"
+)
+
+// inMemory is a Memory of one test. The real ones are the outbox stores'.
+type inMemory struct {
+	mu   sync.Mutex
+	seen map[string]keyring.Seen // by KEK
+	err  error
+}
+
+func (m *inMemory) Recall(context.Context, string) ([]keyring.Seen, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []keyring.Seen
+	for _, s := range m.seen {
+		all = append(all, s)
+	}
+	return all, m.err
+}
+
+func (m *inMemory) Record(_ context.Context, _ string, s keyring.Seen) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return m.err
+	}
+	if m.seen == nil {
+		m.seen = map[string]keyring.Seen{}
+	}
+	if m.seen[s.KEK].Revision < s.Revision {
+		m.seen[s.KEK] = s
+	}
+	return nil
+}
+
+func (m *inMemory) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.err = err
+}
+
+func TestAProcessThatStartsAnewNoticesThatTheStoreWentBack(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	memory := &inMemory{}
+	old, _, _ := ring.Store.Load(ctx)
+	ring.Stage(keyring.Seal)
+	opened(t, ring, keyring.Options{Memory: memory})
+	ring.Store.Put(old)
+	var back *keyring.RollbackError
+	if _, err := keyring.Open(ctx, "default", ring.Store, ring.KEK, keyring.Options{Memory: memory}); !errors.As(err, &back) || back.Seen != 2 || back.Found != 1 {
+		t.Errorf("opening: %v", err)
+	}
+	m, err := keyring.NewManager("default", ring.Store, ring.KEK, keyring.ManagerOptions{Actor: "a test", Memory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Stage(ctx, keyring.Seal, keyring.StageOptions{}); !errors.As(err, &back) {
+		t.Errorf("changing: %v", err)
+	}
+}
+
+func TestTwoDocumentsOfOneRevisionAreNoticedAcrossProcesses(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	memory := &inMemory{}
+	old, _, _ := ring.Store.Load(ctx)
+	ring.Stage(keyring.Seal)
+	opened(t, ring, keyring.Options{Memory: memory})
+	ring.Store.Put(old)
+	// The other half of a split store.
+	if _, err := newManager(t, "default", ring.Store, ring.KEK, clockAt(noon)).Stage(ctx, keyring.Seal, keyring.StageOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var back *keyring.RollbackError
+	if _, err := keyring.Open(ctx, "default", ring.Store, ring.KEK, keyring.Options{Memory: memory}); !errors.As(err, &back) || back.Seen != back.Found {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMemoryThatIsAwayStopsAStartAndNoRunningProcess(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	memory := &inMemory{}
+	running := opened(t, ring, keyring.Options{Memory: memory, RefreshInterval: -1})
+	away := errors.New("away")
+	memory.fail(away)
+	ring.Stage(keyring.Seal)
+	if err := running.Refresh(ctx); err != nil || running.Revision() != 2 {
+		t.Errorf("a running process: revision %d, %v", running.Revision(), err)
+	}
+	var unknown *keyring.MemoryError
+	if _, err := keyring.Open(ctx, "default", ring.Store, ring.KEK, keyring.Options{Memory: memory}); !errors.As(err, &unknown) || !errors.Is(err, away) {
+		t.Errorf("a start: %v", err)
+	} else {
+		hinted(t, unknown)
+	}
+}
+
+func TestADocumentThatDoesNotOpenIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	memory := &inMemory{}
+	opened(t, ring, keyring.Options{Memory: memory})
+	good, _, _ := ring.Store.Load(ctx)
+	forged := ring.Document()
+	forged.Clear.Revision = 1000
+	raw, err := forged.Seal(newKEK(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring.Store.Put(raw)
+	if _, err := keyring.Open(ctx, "default", ring.Store, ring.KEK, keyring.Options{Memory: memory}); err == nil {
+		t.Fatal("a forged document opens")
+	}
+	ring.Store.Put(good)
+	opened(t, ring, keyring.Options{Memory: memory})
+}
+
+func TestARestoreGoesAboveWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	backup, _ := backedUp(t, ring.Manager)
+	memory := &inMemory{}
+	for range 6 {
+		ring.Stage(keyring.Seal)
+	}
+	running := opened(t, ring, keyring.Options{Memory: memory, RefreshInterval: -1})
+	ring.Store.Put(nil)
+	m, err := keyring.NewManager("default", ring.Store, ring.KEK, keyring.ManagerOptions{Actor: "a test", Memory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, d, err := restore(t, m, backup, keyring.RestoreOptions{}); err != nil || d.Revision() != 8 {
+		t.Fatal(err)
+	}
+	if err := running.Refresh(ctx); err != nil {
+		t.Error(err)
+	}
+}
