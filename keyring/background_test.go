@@ -41,6 +41,24 @@ func (o *told) kinds(k keyring.EventKind) int {
 	return n
 }
 
+// lockedText is written by one goroutine and read by another.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func opened(t testing.TB, ring *keyringtest.Ring, opts keyring.Options) *keyring.Keyring {
 	t.Helper()
 	k, err := keyring.Open(ctx, "default", ring.Store, ring.KEK, opts)
@@ -158,7 +176,7 @@ func TestAKeyringThatIsTooOldGivesNoKeyUntilItIsRefreshedAndWarnsLongBefore(t *t
 		ring := keyringtest.NewRing(t, keyringtest.Options{})
 		ring.Keyring.Close()
 		var events told
-		var log strings.Builder
+		var log lockedText
 		k := opened(t, ring, keyring.Options{OnEvent: events.event, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		key, err := k.Primary(keyring.Seal)
 		if err != nil {
