@@ -15,6 +15,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/lines"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
+	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
 	"github.com/fieldcrypt/fieldcrypt/schema"
@@ -25,9 +26,9 @@ const maxValue = 1 << 20
 
 // criterion is one index and the value that is looked for in it.
 type criterion struct {
-	index    *schema.Index
-	compute  *blindindex.Index
-	messages [][]byte
+	index   *schema.Index
+	compute *blindindex.Index
+	search  *blindindex.Search // nil until a value was read
 }
 
 // criteria must all be met.
@@ -47,7 +48,7 @@ func (f *flags) criteria(reg *schema.Registry) (criteria, error) {
 			return nil, failure.New(failure.Usage, known(reg), "no schema declares a blind index %q", name)
 		}
 		index := reg.Indexes()[at]
-		compute, err := blindindex.New(index.Name, index.Normalize, index.Bits)
+		compute, err := envelope.BlindIndex(index)
 		if err != nil {
 			return nil, err
 		}
@@ -84,14 +85,26 @@ func (c criteria) read(ctx context.Context, s *cli.Session, args []string) error
 		return err
 	}
 	one := c[0]
-	one.messages = one.compute.Query(text, one.index.String, one.index.Integer)
-	if len(one.messages) == 0 {
-		if !one.index.String {
+	if len(one.index.Parts) > 0 {
+		err = one.readParts([]byte(text))
+	} else {
+		err = one.ask(blindindex.Asked{Text: text, String: one.index.String, Integer: one.index.Integer})
+	}
+	if err != nil {
+		return err
+	}
+	if len(one.search.Messages()) == 0 {
+		if len(one.index.Parts) == 0 && !one.index.String {
 			return failure.New(failure.Usage, "", "the index %s takes integers alone, and the value is none", one.index.Name)
 		}
 		s.Terminal.Note("note: nothing is left of the value once it is normalised, and nothing is indexed for that")
 	}
 	return nil
+}
+
+func (c *criterion) ask(values ...blindindex.Asked) (err error) {
+	c.search, err = c.compute.Search(values...)
+	return err
 }
 
 // value is the one value that is looked for.
@@ -170,31 +183,76 @@ func (c criteria) readObject(text []byte) error {
 		return bad("something follows the object")
 	}
 	for _, one := range c {
-		if one.messages == nil {
+		if one.search == nil {
 			return bad("no value for the index %s", one.index.Name)
 		}
 	}
 	return nil
 }
 
-// readJSON takes a string as a person writes the value, and an integer as what it is.
+// readJSON takes the value of one index: of a compound index an array with a value for each part.
 func (c *criterion) readJSON(value jsontext.Value) error {
-	var err error
+	if len(c.index.Parts) > 0 {
+		return c.readParts(value)
+	}
+	asked, err := c.asked(value, c.index.String, c.index.Integer)
+	if err != nil {
+		return err
+	}
+	return c.ask(asked)
+}
+
+// readParts reads a JSON array. Its errors repeat nothing of it.
+func (c *criterion) readParts(text []byte) error {
+	bad := func(format string, args ...any) error {
+		names := make([]string, len(c.index.Parts))
+		for i, part := range c.index.Parts {
+			names[i] = part.Pointer
+		}
+		return failure.New(failure.Usage, "give a JSON array with the values of "+strings.Join(names, ", "), format, args...)
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	if begin, err := d.ReadToken(); err != nil || begin.Kind() != '[' {
+		return bad("the index %s is a compound index, and the value for it is not a JSON array", c.index.Name)
+	}
+	var all []blindindex.Asked
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return bad("the value for the index %s is not strict JSON", c.index.Name)
+		}
+		if len(all) == len(c.index.Parts) {
+			return bad("the array for the index %s has more than %d values", c.index.Name, len(all))
+		}
+		part := c.index.Parts[len(all)]
+		asked, err := c.asked(value, part.String, part.Integer)
+		if err != nil {
+			return err
+		}
+		all = append(all, asked)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return bad("the value for the index %s is not strict JSON", c.index.Name)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return bad("something follows the array for the index %s", c.index.Name)
+	}
+	if len(all) < len(c.index.Parts) {
+		return bad("the array for the index %s has %d values, and it has %d parts", c.index.Name, len(all), len(c.index.Parts))
+	}
+	return c.ask(all...)
+}
+
+// asked takes a string as a person writes the value, and a number as what it is.
+func (c *criterion) asked(value jsontext.Value, asString, asInteger bool) (blindindex.Asked, error) {
 	switch value.Kind() {
 	case '"':
-		var text []byte
-		if text, err = jsontext.AppendUnquote(nil, value); err == nil {
-			c.messages = c.compute.Query(string(text), c.index.String, c.index.Integer)
-		}
+		text, err := jsontext.AppendUnquote(nil, value)
+		return blindindex.Asked{Text: string(text), String: asString, Integer: asInteger}, err
 	case '0':
-		c.messages, err = c.compute.Messages(value)
-	default:
-		return failure.New(failure.Usage, "", "the value for the index %s is neither a string nor an integer", c.index.Name)
+		return blindindex.Asked{Text: string(value), Integer: asInteger}, nil
 	}
-	if c.messages == nil {
-		c.messages = [][]byte{}
-	}
-	return err
+	return blindindex.Asked{}, failure.New(failure.Usage, "", "the value for the index %s is neither a string nor an integer", c.index.Name)
 }
 
 // keyrings are those that the indexes need, and with open also those of everything that may be found.
@@ -228,7 +286,7 @@ func (c criteria) matches(rings *keyring.Set) ([]outboxstore.Match, error) {
 		if !ok {
 			return nil, failure.New(failure.Broken, "give --keyring "+one.index.Keyring+"=URL", "the index %s needs the keyring %s, which is not configured", one.index.Name, one.index.Keyring)
 		}
-		candidates, err := one.compute.Candidates(ring.Usable(keyring.Index), one.messages)
+		candidates, err := one.search.Candidates(ring.Usable(keyring.Index))
 		if err != nil {
 			return nil, err
 		}

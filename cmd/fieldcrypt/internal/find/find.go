@@ -41,9 +41,15 @@ func New(app *cli.App) *cobra.Command {
 lines. VALUE comes from standard input ("-") or from a prompt; as an argument it works and
 warns, since ps and the shell's history show it. Each row that the index gives is opened in
 memory and compared, so that a short index gives no wrong row. A search never misses during
-a rotation: it asks for the value under every usable key. Exit 0 with or without rows.`,
+a rotation: it asks for the value under every usable key, and in every version of the index
+that the schemas call previous.
+
+A compound index takes a JSON array with a value for each of its fields. Several --index are
+all to match; they take {"NAME": VALUE} on standard input, where VALUE is a string, an
+integer, or such an array. Exit 0 with or without rows.`,
 		Example: `  printf 1234567890 | fieldcrypt find --index tax_id -
   fieldcrypt find --index tax_id --open
+  echo '["Ada Lovelace", "1815-12-10"]' | fieldcrypt find --index name_birth -
   echo '{"tax_id": "1234567890", "email": "ada@example.com"}' | fieldcrypt find --index tax_id --index email`,
 		Args: cli.MaxArgs(1),
 		RunE: app.RunE(cli.Command{Run: f.run}),
@@ -141,7 +147,7 @@ func (r *rows) answer(ctx context.Context, row *outboxstore.Row) ([]byte, error)
 	}
 	if !r.noCompare {
 		for _, c := range r.criteria {
-			holds, err := r.opener.Holds(ctx, row.Received, c.index.Name, c.messages)
+			holds, err := r.opener.Holds(ctx, row.Received, c.index.Name, c.search.Messages())
 			if err != nil || !holds {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 
@@ -81,7 +82,7 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if len(files) > 0 {
 		total, err = verifyLines(ctx, s, verifier, files)
 	} else {
-		total, err = f.stores(ctx, s, verifier, since)
+		total, err = f.stores(ctx, s, reg, verifier, since)
 	}
 	switch {
 	case err != nil:
@@ -133,7 +134,7 @@ func (f *flags) verifier(ctx context.Context, s *cli.Session, reg *schema.Regist
 	return envelope.NewVerifier(reg, envelope.VerifierOptions{Keyrings: rings})
 }
 
-func (f *flags) stores(ctx context.Context, s *cli.Session, verifier *envelope.Verifier, since time.Time) (total outcome, err error) {
+func (f *flags) stores(ctx context.Context, s *cli.Session, reg *schema.Registry, verifier *envelope.Verifier, since time.Time) (total outcome, err error) {
 	stores, err := connect.Outboxes(ctx, s)
 	if err != nil {
 		return total, err
@@ -144,6 +145,9 @@ func (f *flags) stores(ctx context.Context, s *cli.Session, verifier *envelope.V
 		workers = runtime.GOMAXPROCS(0)
 	}
 	for _, store := range stores {
+		if err := checkIndexes(ctx, s, store, reg); err != nil {
+			return total, err
+		}
 		progress := s.Terminal.Progress()
 		result, err := outboxstore.Verify(ctx, store, verifier, outboxstore.VerifyOptions{
 			Logger:   s.Log,
@@ -168,4 +172,18 @@ func (f *flags) stores(ctx context.Context, s *cli.Session, verifier *envelope.V
 		total.warnings += result.Warnings
 	}
 	return total, nil
+}
+
+// checkIndexes says that the table holds other versions of an index than the schemas declare. The rows are looked at all the same: what they hold is then
+// index-mismatch.
+func checkIndexes(ctx context.Context, s *cli.Session, store outboxstore.Store, reg *schema.Registry) error {
+	err := outboxstore.CheckIndexes(ctx, store, reg.Indexes())
+	var changed *outboxstore.IndexChangedError
+	var pending *outboxstore.IndexPendingError
+	if errors.As(err, &changed) || errors.As(err, &pending) {
+		e := failure.Explain(err)
+		s.Terminal.Warn("%s; %s", e.Message, e.Hint)
+		return nil
+	}
+	return err
 }
