@@ -155,9 +155,6 @@ func (c *Codec) extensions(out outgoing) ([]attribute, error) {
 		if !isString(header.value) {
 			return nil, unfit(headerLabel(i), "has a character that no attribute of CloudEvents may have", "a control character or a noncharacter of Unicode: encode the value")
 		}
-		if slices.ContainsFunc(list, func(a attribute) bool { return a.name == name }) {
-			return nil, unfit(headerLabel(i), "comes under an attribute that another header has", "see Options.HeaderAttributes")
-		}
 		list = append(list, attribute{name, header.value})
 	}
 	return list, nil
