@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
@@ -42,6 +43,12 @@ type Store interface {
 
 	// KeyCounts says how many rows need each key, by "seal:KID" and "index:KID".
 	KeyCounts(ctx context.Context) (map[string]int64, error)
+
+	// KeyUse says how many rows need one key, "seal:KID" or "index:KID", and since when.
+	KeyUse(ctx context.Context, keyID string) (KeyUse, error)
+
+	// KeyringMemory remembers in the database, for all processes that use it, the newest document of each keyring.
+	KeyringMemory() keyring.Memory
 
 	// IndexVersions says what is written down of the table's blind indexes; see CheckIndexes. Nothing, where the table was
 	// not migrated yet, or by a fieldcrypt that wrote nothing down.

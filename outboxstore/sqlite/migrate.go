@@ -69,6 +69,12 @@ func pending(ctx context.Context, q querier, n names, indexes []*schema.Index) (
 	if m.recorded, err = recordedIndexes(ctx, q, n); err != nil {
 		return nil, err
 	}
+	if err := m.planTables(); err != nil {
+		return nil, err
+	}
+	if err := m.planKeyrings(ctx, q); err != nil {
+		return nil, err
+	}
 	return m.plan(indexes)
 }
 
@@ -126,9 +132,6 @@ FROM main.sqlite_schema i WHERE i.type = 'index' AND i.sql IS NOT NULL`)
 }
 
 func (m *migrator) plan(indexes []*schema.Index) ([]outboxstore.Statement, error) {
-	if err := m.planTables(); err != nil {
-		return nil, err
-	}
 	for _, index := range indexes {
 		if err := m.planIndex(index); err != nil {
 			return nil, err

@@ -19,6 +19,7 @@ func Run[Tx any](t *testing.T, d Dialect[Tx]) {
 		{"Read", testRead[Tx]},
 		{"Find", testFind[Tx]},
 		{"Replace", testReplace[Tx]},
+		{"Keyrings", testKeyrings[Tx]},
 		{"Reencrypt", testReencrypt[Tx]},
 		{"Verify", testVerify[Tx]},
 		{"Model", testModel[Tx]},
