@@ -12,15 +12,16 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
 
-// core is what Sealer, Opener, Resealer and Verifier share: schemas, keys, limits, the blind indexes made ready, and walks to use again.
+// core is what Sealer, Opener, Resealer and Verifier share: schemas, keys, limits, the blind indexes made ready, and memory to use again.
 type core struct {
 	registry *schema.Registry
 	rings    *keyring.Set
 	limits   Limits
 	now      func() time.Time
 	random   io.Reader // nil: crypto/rand
+	trusting bool      // payloads are not validated when sealing
 	indexes  map[string]*blindindex.Index
-	walks    sync.Pool
+	works    sync.Pool
 }
 
 func newCore(reg *schema.Registry, rings *keyring.Set, opts Options) (*core, error) {
@@ -31,11 +32,11 @@ func newCore(reg *schema.Registry, rings *keyring.Set, opts Options) (*core, err
 	if err := limits.check(); err != nil {
 		return nil, err
 	}
-	c := &core{registry: reg, rings: rings, limits: limits, now: opts.Now, random: opts.Random}
+	c := &core{registry: reg, rings: rings, limits: limits, now: opts.Now, random: opts.Random, trusting: opts.SkipValidation}
 	if c.now == nil {
 		c.now = time.Now
 	}
-	c.walks.New = func() any { return new(walk) }
+	c.works.New = func() any { return new(work) }
 	c.indexes = make(map[string]*blindindex.Index)
 	for _, ix := range reg.Indexes() {
 		made, err := BlindIndex(ix)
@@ -59,33 +60,86 @@ func (c *core) needRings() error {
 	return nil
 }
 
-// walk lends a walk; release gives it back.
-func (c *core) walk() *walk { return c.walks.Get().(*walk) }
-
-// keepWalk is how large the memory of a walk may be to be kept for the next event.
-const keepWalk = 64 << 10
-
-func (c *core) release(w *walk) {
-	if max(cap(w.nodes), cap(w.scratch), cap(w.sites), w.Kept()) > keepWalk {
-		return
-	}
-	clear(w.scratch[:cap(w.scratch)]) // it may hold decoded plaintext
-	w.reset(nil, walkStrict, nil, 0, c.limits)
-	c.walks.Put(w)
+// validator judges a plaintext payload that a walk has accepted. It is all that this package asks of validation; *schema.EventSchema is one.
+type validator interface {
+	Validate(payload []byte) error
 }
 
-// nonces reads the nonces of one event at once.
-func (c *core) nonces(n int) ([]byte, error) {
+// validatorOf is what Seal asks: nobody, if the producer is trusted.
+func (c *core) validatorOf(es *schema.EventSchema) validator {
+	if c.trusting {
+		return noValidator{}
+	}
+	return es
+}
+
+type noValidator struct{}
+
+func (noValidator) Validate([]byte) error { return nil }
+
+// work is the memory of one event on its way through. What is in it belongs to that event alone; only the memory goes on to the next.
+type work struct {
+	walk    walk
+	inner   walk // over one opened text after the other
+	outside outside
+	keys    eventKeys
+	indexes indexing
+	texts   []sealText
+	size    int // of the payload in wire form, once measured
+	nonces  []byte
+	data    []byte // associated data
+	body    []byte // a token's bytes; opening, a value's plaintext
+	dirty   int    // how much of body was written
+	plain   []byte // the opened payload, where it does not leave
+}
+
+// room gives body, emptied, with room for n bytes: what is appended does not move, so that no copy of a plaintext stays behind.
+func (m *work) room(n int) []byte {
+	if cap(m.body) < n {
+		clear(m.body[:m.dirty])
+		m.body, m.dirty = make([]byte, 0, n), 0
+	}
+	m.body, m.dirty = m.body[:n], max(m.dirty, n)
+	return m.body[:0]
+}
+
+// work lends memory; release gives it back.
+func (c *core) work() *work { return c.works.Get().(*work) }
+
+// keepMemory is how large the parts of a work may be to be kept for the next event.
+const keepMemory = 64 << 10
+
+// release zeroes what held plaintext, drops what points into the event, and keeps the memory unless it is large.
+func (c *core) release(m *work) {
+	clear(m.body[:m.dirty])
+	clear(m.plain)
+	clear(m.texts)
+	m.walk.clear()
+	m.inner.clear()
+	m.outside.clear()
+	m.keys.clear()
+	m.indexes.reset(nil)
+	m.texts, m.dirty, m.plain = m.texts[:0], 0, m.plain[:0]
+	if max(m.walk.kept(), m.inner.kept(), m.indexes.kept(), cap(m.texts), cap(m.nonces), cap(m.data), cap(m.body), cap(m.plain)) <= keepMemory {
+		c.works.Put(m)
+	}
+}
+
+// readNonces reads the nonces of one event at once.
+func (c *core) readNonces(m *work, n int) error {
 	if n == 0 {
-		return nil, nil
+		return nil
 	}
-	nonces := make([]byte, n*nonceLen)
+	if n *= nonceLen; cap(m.nonces) < n {
+		m.nonces = make([]byte, n)
+	}
+	m.nonces = m.nonces[:n]
 	if c.random == nil {
-		_, err := rand.Read(nonces) // never fails since Go 1.24: the program ends instead
-		return nonces, err
+		_, err := rand.Read(m.nonces) // never fails since Go 1.24: the program ends instead
+		return err
 	}
-	if _, err := io.ReadFull(c.random, nonces); err != nil {
-		return nil, fmt.Errorf("random source: %w", err)
+	if _, err := io.ReadFull(c.random, m.nonces); err != nil {
+		return fmt.Errorf("random source: %w", err)
 	}
-	return nonces, nil
+	return nil
 }

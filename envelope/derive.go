@@ -17,21 +17,21 @@ const (
 )
 
 // appendLP appends LP(x) = uint32(len(x)) ‖ x, which makes a concatenation of several parts injective.
-func appendLP(dst []byte, x string) []byte {
+func appendLP[T string | []byte](dst []byte, x T) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(x)))
 	return append(dst, x...)
 }
 
-// eventInfo is the HKDF info of an event's key.
-func eventInfo(typ string, version int, id string) []byte {
-	info := appendLP(nil, eventLabel)
-	info = appendLP(info, typ)
-	info = binary.BigEndian.AppendUint32(info, uint32(version))
-	return appendLP(info, id)
+// appendEventInfo appends the HKDF info of an event's key.
+func appendEventInfo(dst []byte, typ string, version int, id string) []byte {
+	dst = appendLP(dst, eventLabel)
+	dst = appendLP(dst, typ)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(version))
+	return appendLP(dst, id)
 }
 
-// appendFieldData appends the associated data of a token up to its pointer's length, which the caller knows only once it was written.
-func appendFieldData(dst []byte, kid string, pointer func([]byte) []byte) []byte {
+// appendFieldData appends the associated data of a token: the pointer is what the function appends.
+func appendFieldData(dst, kid []byte, pointer func([]byte) []byte) []byte {
 	dst = appendLP(dst, fieldLabel)
 	dst = appendLP(dst, kid)
 	at := len(dst)
@@ -45,21 +45,51 @@ func appendFieldData(dst []byte, kid string, pointer func([]byte) []byte) []byte
 type eventKeys struct {
 	rings *keyring.Set
 	info  []byte
-	known []eventKey
+	known []*eventKey
+	spare []*eventKey // of events before, cleared
 }
 
 type eventKey struct {
 	ring string
 	id   keyring.KeyID
-	text string // the id as it stands in a token
+	kid  [kidLen]byte // the id as it stands in a token
 	aead cipher.AEAD
 	err  error
 	// primary says that this event's new tokens of the keyring are under this key.
 	primary bool
+	// used says that the event's key ids name it.
+	used bool
 }
 
-func newEventKeys(rings *keyring.Set, typ string, version int, id string) *eventKeys {
-	return &eventKeys{rings: rings, info: eventInfo(typ, version, id)}
+// text is the key's id for an error; "" where it is a primary key that is missing.
+func (e *eventKey) text() string {
+	if e.kid == ([kidLen]byte{}) {
+		return ""
+	}
+	return string(e.kid[:])
+}
+
+// reset starts another event.
+func (k *eventKeys) reset(rings *keyring.Set, typ string, version int, id string) {
+	k.clear()
+	k.rings, k.info = rings, appendEventInfo(k.info[:0], typ, version, id)
+}
+
+// maxSpareKeys is for how many keys an event's memory goes on to the next: an honest event needs one for each keyring, or two in a rotation.
+const maxSpareKeys = 16
+
+// clear forgets the keys and keeps the memory.
+func (k *eventKeys) clear() {
+	for i, e := range k.known {
+		k.known[i] = nil
+		if len(k.spare) < maxSpareKeys {
+			*e = eventKey{}
+			k.spare = append(k.spare, e)
+		}
+	}
+	if k.rings, k.known = nil, k.known[:0]; cap(k.known) > maxSpareKeys {
+		k.known = nil
+	}
 }
 
 // ring finds a keyring; a nil set has none.
@@ -72,9 +102,9 @@ func ringOf(rings *keyring.Set, name string) (*keyring.Keyring, bool) {
 
 // byID gives the AEAD of exactly that key. The error is the keyring's.
 func (k *eventKeys) byID(ctx context.Context, ring *keyring.Keyring, name string, id keyring.KeyID) *eventKey {
-	for i := range k.known {
-		if k.known[i].id == id && k.known[i].ring == name {
-			return &k.known[i]
+	for _, e := range k.known {
+		if e.id == id && e.ring == name {
+			return e
 		}
 	}
 	key, err := ring.Key(ctx, keyring.Seal, id)
@@ -83,9 +113,9 @@ func (k *eventKeys) byID(ctx context.Context, ring *keyring.Keyring, name string
 
 // primary gives the AEAD that writes under a keyring: the same one for the whole event, should a refresh bring another primary in its midst.
 func (k *eventKeys) primary(name string) *eventKey {
-	for i := range k.known {
-		if k.known[i].primary && k.known[i].ring == name {
-			return &k.known[i]
+	for _, e := range k.known {
+		if e.primary && e.ring == name {
+			return e
 		}
 	}
 	ring, ok := ringOf(k.rings, name)
@@ -96,10 +126,10 @@ func (k *eventKeys) primary(name string) *eventKey {
 	if err != nil {
 		return &eventKey{ring: name, err: err}
 	}
-	for i := range k.known {
-		if k.known[i].id == key.ID() && k.known[i].ring == name && k.known[i].err == nil {
-			k.known[i].primary = true
-			return &k.known[i]
+	for _, e := range k.known {
+		if e.id == key.ID() && e.ring == name && e.err == nil {
+			e.primary = true
+			return e
 		}
 	}
 	e := k.add(name, key.ID(), key, nil)
@@ -108,15 +138,23 @@ func (k *eventKeys) primary(name string) *eventKey {
 }
 
 func (k *eventKeys) add(name string, id keyring.KeyID, key *keyring.Key, err error) *eventKey {
-	e := eventKey{ring: name, id: id, text: id.String(), err: err}
+	var e *eventKey
+	if n := len(k.spare); n > 0 {
+		e, k.spare = k.spare[n-1], k.spare[:n-1]
+	} else {
+		e = new(eventKey)
+	}
+	*e = eventKey{ring: name, id: id, err: err}
+	id.Append(e.kid[:0])
 	if err == nil {
 		e.aead, e.err = eventAEAD(key, k.info)
 	}
 	k.known = append(k.known, e)
-	return &k.known[len(k.known)-1]
+	return e
 }
 
-// eventAEAD derives EK and makes its AES-256-GCM.
+// eventAEAD derives EK and makes its AES-256-GCM. With GODEBUG=fips140=only, where the program's own nonces are refused, its error says so: see
+// SECURITY.md.
 func eventAEAD(key *keyring.Key, info []byte) (cipher.AEAD, error) {
 	ek, err := key.Derive(info)
 	if err != nil {

@@ -15,158 +15,245 @@ import (
 type indexing struct {
 	core *core
 	// former says that those of earlier versions are gathered too.
-	former bool
-	met    []metIndex
+	former   bool
+	met      []metIndex
+	messages []message
+	arena    []byte // of messages: plaintext
 }
 
-// metIndex is an index of which an event has a value, or a part.
+// metIndex is a version of an index of which an event has a value, or a part.
 type metIndex struct {
-	index    *schema.Index
-	versions []metVersion // the current one first
-}
-
-type metVersion struct {
-	made     *blindindex.Index
-	messages [][]byte
+	index *schema.Index
+	made  *blindindex.Index
+	// versions is how many there are of the index here: the current one, and the former ones behind it. 0 for a former one.
+	versions int
+	count    int      // of its messages
 	parts    [][]byte // of a compound index: by part, nil where there is none
 }
 
+// message is one value, normalised and encoded, of met[of].
+type message struct {
+	of   int
+	text []byte
+}
+
+// reset starts another event and keeps the memory; nothing of the last one stays in it.
+func (x *indexing) reset(c *core) {
+	x.core, x.former = c, false
+	clear(x.met)
+	x.met = x.met[:0]
+	clear(x.messages)
+	x.messages = x.messages[:0]
+	clear(x.arena)
+	x.arena = x.arena[:0]
+}
+
+// kept is how much memory is held on to, in elements of its largest part.
+func (x *indexing) kept() int { return max(cap(x.messages), cap(x.arena)) }
+
 // add takes a walk's hits. place tells where a hit stands, for errors.
 func (x *indexing) add(w *walk, place func(hit) Place) error {
-	for _, h := range w.hits {
-		met, err := x.find(h.index)
+	for i := range w.hits {
+		h := &w.hits[i]
+		at, err := x.find(h.index)
 		if err != nil {
 			return err
 		}
-		for i := range met.versions {
-			count, err := met.versions[i].add(w.Buf[h.start:h.end], h.part)
+		for version := range x.met[at].versions {
+			count, err := x.take(at+version, h.part, w.Buf[h.start:h.end])
 			if err != nil {
-				return &LocationError{Place: place(h), Kind: KindIndexType, Index: h.index.Name, Err: err}
+				return &LocationError{Place: place(*h), Kind: KindIndexType, Index: h.index.Name, Err: err}
 			}
 			if count > 1 && !h.index.Multi {
-				return &LocationError{Place: place(h), Kind: KindIndexTwice, Index: h.index.Name}
+				return &LocationError{Place: place(*h), Kind: KindIndexTwice, Index: h.index.Name}
 			}
 		}
 	}
 	return nil
 }
 
-// add takes a value, or one of a part, and says how many there are now.
-func (m *metVersion) add(text []byte, part int) (count int, err error) {
-	if part == wholeValue {
-		messages, err := m.made.Messages(text)
-		m.messages = append(m.messages, messages...)
-		return len(m.messages), err
+// take takes a value of met[at], or one of a part, and says how many there are now.
+func (x *indexing) take(at, part int, value []byte) (count int, err error) {
+	if part != wholeValue {
+		return x.takePart(at, part, value)
 	}
-	message, err := m.made.PartMessage(part, text)
-	if err != nil || message == nil {
+	met := &x.met[at]
+	if grown, done := met.made.AppendMessage(x.arena, value); done {
+		text := grown[len(x.arena):len(grown):len(grown)]
+		if x.arena = grown; len(text) > 0 {
+			x.messages = append(x.messages, message{at, text})
+			met.count++
+		}
+		return met.count, nil
+	}
+	texts, err := met.made.Messages(value)
+	for _, text := range texts {
+		x.messages = append(x.messages, message{at, text})
+	}
+	met.count += len(texts)
+	return met.count, err
+}
+
+// takePart takes a part of a compound index; the last one that was missing makes the value.
+func (x *indexing) takePart(at, part int, value []byte) (count int, err error) {
+	met := &x.met[at]
+	own, err := met.made.PartMessage(part, value)
+	if err != nil || own == nil {
 		return 0, err
 	}
-	if m.parts[part] != nil {
+	if met.parts[part] != nil {
 		return 2, nil
 	}
-	m.parts[part] = message
-	joined, err := m.made.Join(m.parts)
+	met.parts[part] = own
+	joined, err := met.made.Join(met.parts)
 	if err != nil || joined == nil {
 		return 0, err
 	}
-	m.messages = [][]byte{joined}
-	return 1, nil
+	x.messages = append(x.messages, message{at, joined})
+	met.count++
+	return met.count, nil
 }
 
-func (x *indexing) find(index *schema.Index) (*metIndex, error) {
+// find gives the place of an index's current version in met.
+func (x *indexing) find(index *schema.Index) (int, error) {
 	for i := range x.met {
-		if x.met[i].index.Name == index.Name {
-			return &x.met[i], nil
+		if met := &x.met[i]; met.versions > 0 && met.index.Name == index.Name {
+			return i, nil
 		}
 	}
 	made, ok := x.core.indexes[index.Name]
 	if !ok {
-		return nil, fmt.Errorf("index %s: not in the registry", index.Name)
+		return 0, fmt.Errorf("index %s: not in the registry", index.Name)
 	}
-	met := metIndex{index: index, versions: []metVersion{newMetVersion(made)}}
+	at := len(x.met)
+	x.meet(index, made)
 	if x.former {
 		for _, former := range made.Previous() {
-			met.versions = append(met.versions, newMetVersion(former))
+			x.meet(index, former)
 		}
 	}
-	x.met = append(x.met, met)
-	return &x.met[len(x.met)-1], nil
+	x.met[at].versions = len(x.met) - at
+	return at, nil
 }
 
-func newMetVersion(made *blindindex.Index) metVersion {
-	m := metVersion{made: made}
-	if made.Parts() > 0 {
-		m.parts = make([][]byte, made.Parts())
+func (x *indexing) meet(index *schema.Index, made *blindindex.Index) {
+	met := metIndex{index: index, made: made}
+	if n := made.Parts(); n > 0 {
+		met.parts = make([][]byte, n)
 	}
-	return m
+	x.met = append(x.met, met)
 }
 
-// messages of one index, nil if it met no value.
-func (x *indexing) messages(name string) [][]byte {
+// messagesOf gives the messages of one index, nil if it met no value.
+func (x *indexing) messagesOf(name string) [][]byte {
 	for i := range x.met {
-		if x.met[i].index.Name == name {
-			return x.met[i].versions[0].messages
+		if x.met[i].versions > 0 && x.met[i].index.Name == name {
+			return x.textsOf(i)
 		}
 	}
 	return nil
+}
+
+func (x *indexing) textsOf(at int) [][]byte {
+	var texts [][]byte
+	for _, m := range x.messages {
+		if m.of == at {
+			texts = append(texts, m.text)
+		}
+	}
+	return texts
+}
+
+// formedVersion is what was gathered of one version of an index.
+type formedVersion struct {
+	made     *blindindex.Index
+	messages [][]byte
 }
 
 // formed gives what was gathered of each version of an index, the current one first; nil if it met no value.
-func (x *indexing) formed(name string) []metVersion {
+func (x *indexing) formed(name string) []formedVersion {
+	var versions []formedVersion
 	for i := range x.met {
 		if x.met[i].index.Name == name {
-			return x.met[i].versions
+			versions = append(versions, formedVersion{x.met[i].made, x.textsOf(i)})
+		}
+	}
+	return versions
+}
+
+// store appends the stored forms under the primary index keys: of each index together, distinct, and sorted by their bytes.
+func (x *indexing) store(b *Buffer) error {
+	for at := range x.met {
+		if met := &x.met[at]; met.versions > 0 && met.count > 0 {
+			if err := x.storeOne(b, at); err != nil {
+				return fmt.Errorf("index %s: %w", met.index.Name, err)
+			}
 		}
 	}
 	return nil
 }
 
-// values computes the stored forms under the primary index keys, and the ids of the keys used.
-func (x *indexing) values() (map[string][][]byte, []string, error) {
-	var ids []string
-	stored := make(map[string][][]byte, len(x.met))
-	for _, met := range x.met {
-		current := met.versions[0]
-		if len(current.messages) == 0 {
+func (x *indexing) storeOne(b *Buffer, at int) error {
+	met := &x.met[at]
+	ring, ok := ringOf(x.core.rings, met.index.Keyring)
+	if !ok {
+		return fmt.Errorf("keyring %s is not configured", met.index.Keyring)
+	}
+	key, err := ring.Primary(keyring.Index)
+	if err != nil {
+		return err
+	}
+	b.addKey(keyring.Index, key.ID())
+	from := len(b.values)
+	for i := range x.messages {
+		if x.messages[i].of != at {
 			continue
 		}
-		ring, ok := ringOf(x.core.rings, met.index.Keyring)
-		if !ok {
-			return nil, nil, fmt.Errorf("index %s: keyring %s is not configured", met.index.Name, met.index.Keyring)
+		start := len(b.bytes)
+		if b.bytes, err = met.made.AppendValue(b.bytes, key, x.messages[i].text); err != nil {
+			return err
 		}
-		key, err := ring.Primary(keyring.Index)
-		if err != nil {
-			return nil, nil, fmt.Errorf("index %s: %w", met.index.Name, err)
-		}
-		if stored[met.index.Name], err = current.made.Values(key, current.messages); err != nil {
-			return nil, nil, fmt.Errorf("index %s: %w", met.index.Name, err)
-		}
-		ids = append(ids, keyIDText(keyring.Index, key.ID()))
+		b.values = append(b.values, storedValue{met.index, b.bytes[start:len(b.bytes):len(b.bytes)]})
 	}
-	return stored, ids, nil
+	if own := b.values[from:]; len(own) > 1 {
+		slices.SortFunc(own, func(a, b storedValue) int { return bytes.Compare(a.stored, b.stored) })
+		own = slices.CompactFunc(own, func(a, b storedValue) bool { return bytes.Equal(a.stored, b.stored) })
+		b.values = b.values[:from+len(own)]
+	}
+	return nil
 }
 
 // sameIndexes says whether what is stored is what would be written, whatever the order of a multi index's values.
-func sameIndexes(stored, written map[string][][]byte) bool {
-	filled := 0
-	for name, values := range stored {
-		if len(values) == 0 {
-			continue
-		}
-		filled++
-		if !slices.EqualFunc(sortedClone(values), written[name], bytes.Equal) {
-			return false
+func sameIndexes(stored map[string][][]byte, written []storedValue) bool {
+	rest := 0
+	for _, values := range stored {
+		if len(values) > 0 {
+			rest++
 		}
 	}
-	return filled == len(written)
+	for len(written) > 0 {
+		name, n := written[0].index.Name, 1
+		for n < len(written) && written[n].index == written[0].index {
+			n++
+		}
+		values := stored[name]
+		if !slices.EqualFunc(sorted(values), written[:n], func(a []byte, b storedValue) bool { return bytes.Equal(a, b.stored) }) {
+			return false
+		}
+		written = written[n:]
+		rest--
+	}
+	return rest == 0
 }
 
-// sortedClone sorts a copy: the order in which a store gives a multi index's values says nothing.
-func sortedClone(values [][]byte) [][]byte {
-	sorted := slices.Clone(values)
-	slices.SortFunc(sorted, bytes.Compare)
-	return sorted
+// sorted gives values in the order of their bytes: that in which a store gives a multi index's says nothing.
+func sorted(values [][]byte) [][]byte {
+	if len(values) < 2 {
+		return values
+	}
+	values = slices.Clone(values)
+	slices.SortFunc(values, bytes.Compare)
+	return values
 }
 
 func keyIDText(purpose keyring.Purpose, id keyring.KeyID) string {

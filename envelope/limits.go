@@ -93,4 +93,8 @@ type Options struct {
 	// Random gives the nonces, 12 bytes for each value in one read for each event. For published vectors only: a nonce that comes twice under
 	// one event's key gives both plaintexts away. Defaults to crypto/rand.
 	Random io.Reader
+	// SkipValidation seals payloads without holding them against their schema, for a producer that has validated the same bytes already. Everything
+	// else is checked as ever: strict JSON, limits, undeclared members, what each flagged location holds. Consumers may then meet events that their
+	// schemas do not allow. Defaults to false: validated.
+	SkipValidation bool
 }

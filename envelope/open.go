@@ -3,6 +3,7 @@ package envelope
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/schema"
@@ -30,6 +31,19 @@ type OpenOptions struct {
 	// SealedAsNull shows what stays sealed as null instead of its token, so that no token is taken for a value; StillSealed lists it all the same.
 	// Defaults to false.
 	SealedAsNull bool
+	// Validate holds the opened payload against its schema, for a consumer that does not trust its producers to. It needs the whole payload: not
+	// together with Fields or Redact, and an event of which a location stays sealed is refused with a *MissingKeyringError. Defaults to false.
+	Validate bool
+}
+
+func (o OpenOptions) check() error {
+	switch {
+	case o.Redact && o.Fields != nil:
+		return &OptionError{"Redact", "does not go together with Fields"}
+	case o.Validate && (o.Redact || o.Fields != nil):
+		return &OptionError{"Validate", "needs the whole payload: it does not go together with Fields or Redact"}
+	}
+	return nil
 }
 
 // Opened is an opened event.
@@ -56,40 +70,63 @@ type StillSealed struct {
 // Open opens what the plan flags, and nothing else. All or nothing: a location that should open and does not fails the whole event.
 // Opened in full, the payload is the sealed event's original, byte for byte.
 func (o *Opener) Open(ctx context.Context, r Received, opts OpenOptions) (Opened, error) {
-	if opts.Redact && opts.Fields != nil {
-		return Opened{}, &OptionError{"Redact", "does not go together with Fields"}
+	_, opened, err := o.AppendOpen(ctx, nil, r, opts)
+	return opened, err
+}
+
+// AppendOpen is Open into the caller's memory, for who opens many events: the payload is appended to dst, and opened.Event.Payload is that part of it.
+// It allocates nothing but the AES-256-GCM key of the event, headers apart. With an error nothing was appended, and what dst's spare room held is zero.
+func (o *Opener) AppendOpen(ctx context.Context, dst []byte, r Received, opts OpenOptions) (out []byte, opened Opened, err error) {
+	if err := opts.check(); err != nil {
+		return dst, Opened{}, err
 	}
 	op, err := o.core.opening(ctx, r)
 	if err != nil {
-		return Opened{}, err
+		return dst, Opened{}, err
 	}
 	defer op.close()
+	if out, opened.StillSealed, err = op.openAs(ctx, dst, opts); err != nil {
+		return dst, Opened{}, err
+	}
+	opened.Event = r.wire.event(out[len(dst):len(out):len(out)])
+	return out, opened, nil
+}
+
+// openAs appends the payload, opened as the options say.
+func (op *opening) openAs(ctx context.Context, dst []byte, opts OpenOptions) ([]byte, []StillSealed, error) {
 	asked, err := op.asked(opts.Fields)
 	if err != nil {
-		return Opened{}, err
+		return nil, nil, err
 	}
 	leave := keepToken
 	if opts.SealedAsNull {
 		leave = showNull
 	}
 	var still []StillSealed
-	payload, err := op.replace(ctx, func(i int) (action, error) {
-		switch s := &op.walk.sites[i]; {
+	out, err := op.replace(ctx, dst, func(i int) (action, error) {
+		switch s := &op.work.walk.sites[i]; {
 		case opts.Redact:
 			return showNull, nil
 		case asked != nil && !asked[i]:
 			still = append(still, op.still(s, ReasonNotAsked))
 			return leave, nil
 		case !op.hasRing(s):
+			if opts.Validate {
+				return 0, op.missingRing(s)
+			}
 			still = append(still, op.still(s, ReasonNoKeyring))
 			return leave, nil
 		}
 		return openToken, nil
 	}, nil)
-	if err != nil {
-		return Opened{}, err
+	if err == nil && opts.Validate {
+		err = op.schema.Validate(out[len(dst):])
 	}
-	return Opened{Event: r.wire.event(payload), StillSealed: still}, nil
+	if err != nil {
+		clear(out[len(dst):])
+		return nil, nil, err
+	}
+	return out, still, nil
 }
 
 // Holds opens the event in memory and says whether the blind index of that name meets one of the messages (blindindex.Index.Query or Messages): the
@@ -107,17 +144,18 @@ func (o *Opener) Holds(ctx context.Context, r Received, index string, messages [
 	if _, ok := ringOf(o.core.rings, declared.Keyring); !ok {
 		return false, &MissingKeyringError{Keyring: declared.Keyring, Type: op.schema.Type(), Version: op.schema.Version()}
 	}
-	indexes := indexing{core: o.core}
-	_, err = op.replace(ctx, func(i int) (action, error) {
-		if op.walk.sites[i].state.Keyring() != declared.Keyring {
+	m := op.work
+	m.indexes.reset(o.core)
+	m.plain, err = op.replace(ctx, m.plain[:0], func(i int) (action, error) {
+		if m.walk.sites[i].state.Keyring() != declared.Keyring {
 			return keepToken, nil // an index takes only what its own keyring seals
 		}
 		return openToken, nil
-	}, &indexes)
+	}, &m.indexes)
 	if err != nil {
 		return false, err
 	}
-	for _, held := range indexes.messages(index) {
+	for _, held := range m.indexes.messagesOf(index) {
 		for _, asked := range messages {
 			if string(held) == string(asked) {
 				return true, nil
@@ -149,57 +187,49 @@ const (
 type opening struct {
 	core   *core
 	schema *schema.EventSchema
-	walk   *walk // over the wire form
-	inner  *walk // over one opened text after the other
-	keys   *eventKeys
-	body   []byte
-	data   []byte
-	// texts are the opened values by site, where keepTexts was set.
-	texts     [][]byte
+	work   *work // its walk is over the wire form
+	// keepTexts has the opened values noted in the work's texts, by site.
 	keepTexts bool
 }
 
-// opening finds the tokens of an event in wire form.
-func (c *core) opening(ctx context.Context, r Received) (*opening, error) {
+// opening finds the tokens of an event in wire form. The caller closes it.
+func (c *core) opening(ctx context.Context, r Received) (opening, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return opening{}, err
 	}
 	if r.IsZero() {
-		return nil, ErrZero
+		return opening{}, ErrZero
 	}
 	es, err := c.registry.Event(r.wire.Type, r.wire.Version)
 	if err != nil {
-		return nil, err
+		return opening{}, err
 	}
 	if len(r.wire.Payload) > c.limits.MaxWire {
-		return nil, sizeError(LimitWire, c.limits.MaxWire)
+		return opening{}, sizeError(LimitWire, c.limits.MaxWire)
 	}
-	op := c.newOpening(es, r.wire)
-	if err := op.walk.run(); err != nil {
+	op := c.newOpening(es, &r.wire)
+	if err := op.work.walk.run(); err != nil {
 		op.close()
-		return nil, err
+		return opening{}, err
 	}
 	return op, nil
 }
 
-func (c *core) newOpening(es *schema.EventSchema, wire Wire) *opening {
-	op := &opening{core: c, schema: es, walk: c.walk(), inner: c.walk(), keys: newEventKeys(c.rings, wire.Type, wire.Version, wire.ID)}
-	op.walk.reset(wire.Payload, walkWire, es.Plan().Root(), 0, c.limits)
-	return op
+func (c *core) newOpening(es *schema.EventSchema, wire *Wire) opening {
+	m := c.work()
+	m.keys.reset(c.rings, wire.Type, wire.Version, wire.ID)
+	m.walk.reset(wire.Payload, walkWire, es.Plan().Root(), 0, c.limits)
+	return opening{core: c, schema: es, work: m}
 }
 
-func (op *opening) close() {
-	clear(op.body[:cap(op.body)])
-	op.core.release(op.walk)
-	op.core.release(op.inner)
-}
+func (op *opening) close() { op.core.release(op.work) }
 
 func (op *opening) hasRing(s *site) bool {
 	_, ok := ringOf(op.core.rings, s.state.Keyring())
 	return ok
 }
 
-func (op *opening) place(s *site) Place { return op.walk.placeOf(s.path, s.start) }
+func (op *opening) place(s *site) Place { return op.work.walk.placeOf(s.path, s.start) }
 
 func (op *opening) still(s *site, reason string) StillSealed {
 	return StillSealed{op.place(s).Location, s.state.Keyring(), s.token.kid.String(), reason}
@@ -216,8 +246,9 @@ func (op *opening) asked(fields []string) (map[int]bool, error) {
 	}
 	asked := make(map[int]bool, len(fields))
 	var pointer []byte
-	for i := range op.walk.sites {
-		pointer = op.walk.appendPointer(pointer[:0], op.walk.sites[i].path)
+	w := &op.work.walk
+	for i := range w.sites {
+		pointer = w.appendPointer(pointer[:0], w.sites[i].path)
 		if _, ok := wanted[string(pointer)]; ok {
 			wanted[string(pointer)] = true
 			asked[i] = true
@@ -231,46 +262,47 @@ func (op *opening) asked(fields []string) (map[int]bool, error) {
 	return asked, nil
 }
 
-// replace copies the wire form and does with each token as decide says. indexes, if not nil, take what the opened values give.
-// The plaintext's size is counted without the tokens that stay.
-func (op *opening) replace(ctx context.Context, decide func(i int) (action, error), indexes *indexing) ([]byte, error) {
-	w := op.walk
-	out := make([]byte, 0, len(w.Buf))
-	from, kept := 0, 0
+// replace appends the wire form to dst and does with each token as decide says. indexes, if not nil, take what the opened values give.
+// The plaintext's size is counted without the tokens that stay. With an error it gives what was appended so far, to be cleared.
+func (op *opening) replace(ctx context.Context, dst []byte, decide func(i int) (action, error), indexes *indexing) ([]byte, error) {
+	w := &op.work.walk
+	out := slices.Grow(dst, len(w.Buf)) // a plaintext is shorter than its token: out does not move, and no copy stays behind
+	most := len(dst) + op.core.limits.MaxPlaintext
+	from := 0
 	for i := range w.sites {
 		if i%everySites == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+			return out, ctx.Err()
 		}
 		s := &w.sites[i]
 		do, err := decide(i)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		out = append(out, w.Buf[from:s.start]...)
 		from = s.end
 		switch do {
 		case keepToken:
 			out = append(out, w.Buf[s.start:s.end]...)
-			kept += s.end - s.start
+			most += s.end - s.start
 		case showNull:
 			out = append(out, "null"...)
 		case openToken:
 			text, err := op.open(ctx, s, indexes)
 			if err != nil {
-				return nil, err
+				return out, err
 			}
 			out = append(out, text...)
 			if op.keepTexts {
-				op.texts[i] = out[len(out)-len(text):]
+				op.work.texts = append(op.work.texts, sealText{site: i, text: out[len(out)-len(text):]})
 			}
 		}
-		if len(out)-kept > op.core.limits.MaxPlaintext {
-			return nil, &LimitError{op.place(s), LimitPlaintext, op.core.limits.MaxPlaintext}
+		if len(out) > most {
+			return out, &LimitError{op.place(s), LimitPlaintext, op.core.limits.MaxPlaintext}
 		}
 	}
 	out = append(out, w.Buf[from:]...)
-	if len(out)-kept > op.core.limits.MaxPlaintext {
-		return nil, sizeError(LimitPlaintext, op.core.limits.MaxPlaintext)
+	if len(out) > most {
+		return out, sizeError(LimitPlaintext, op.core.limits.MaxPlaintext)
 	}
 	return out, nil
 }
@@ -280,20 +312,20 @@ func (op *opening) open(ctx context.Context, s *site, indexes *indexing) ([]byte
 	name := s.state.Keyring()
 	ring, ok := ringOf(op.core.rings, name)
 	if !ok {
-		return nil, &MissingKeyringError{Keyring: name, Type: op.schema.Type(), Version: op.schema.Version()}
+		return nil, op.missingRing(s)
 	}
-	key := op.keys.byID(ctx, ring, name, s.token.kid)
+	key := op.work.keys.byID(ctx, ring, name, s.token.kid)
 	if key.err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &KeyError{op.place(s), name, key.text, key.err}
+		return nil, &KeyError{op.place(s), name, key.text(), key.err}
 	}
 	text, err := op.decrypt(key, s)
 	if err != nil {
-		return nil, &OpenError{op.place(s), name, key.text}
+		return nil, &OpenError{op.place(s), name, key.text()}
 	}
-	in := op.inner
+	in := &op.work.inner
 	in.reset(text, walkOpened, s.state, s.depth, op.core.limits)
 	end, err := in.runOpened()
 	if err != nil {
@@ -307,15 +339,19 @@ func (op *opening) open(ctx context.Context, s *site, indexes *indexing) ([]byte
 	return text[:end], nil
 }
 
+func (op *opening) missingRing(s *site) error {
+	return &MissingKeyringError{Keyring: s.state.Keyring(), Type: op.schema.Type(), Version: op.schema.Version()}
+}
+
 // decrypt does what a token's layout says. Its error is always the same.
 func (op *opening) decrypt(key *eventKey, s *site) ([]byte, error) {
-	body, err := bodyEncoding.AppendDecode(op.body[:0], s.token.body)
+	m := op.work
+	body, err := bodyEncoding.AppendDecode(m.room(bodyEncoding.DecodedLen(len(s.token.body))), s.token.body)
 	if err != nil {
 		return nil, err
 	}
-	op.body = body
-	op.data = appendFieldData(op.data[:0], key.text, func(dst []byte) []byte { return op.walk.appendPointer(dst, s.path) })
-	return key.aead.Open(body[nonceLen:nonceLen], body[:nonceLen], body[nonceLen:], op.data)
+	m.data = appendFieldData(m.data[:0], key.kid[:], func(dst []byte) []byte { return m.walk.appendPointer(dst, s.path) })
+	return key.aead.Open(body[nonceLen:nonceLen], body[:nonceLen], body[nonceLen:], m.data)
 }
 
 // openedFault tells what is wrong with an opened text by the token's place in the wire form: offsets within the plaintext would mean nothing there.

@@ -389,15 +389,16 @@ func TestOnlyTheFieldsAskedForAreOpened(t *testing.T) {
 // forge seals any text at a place, as a holder of the key could.
 func (b *bench) forge(t testing.TB, typ, pointer, text string, padded int) string {
 	t.Helper()
-	keys := newEventKeys(b.rings, typ, 1, testID)
+	var keys eventKeys
+	keys.reset(b.rings, typ, 1, testID)
 	key := keys.primary("default")
 	if key.err != nil {
 		t.Fatal(key.err)
 	}
 	nonce := make([]byte, nonceLen)
 	plain := []byte(text + strings.Repeat(" ", padded-len(text)))
-	data := appendFieldData(nil, key.text, func(dst []byte) []byte { return append(dst, pointer...) })
-	return `"fc1:` + key.text + ":" + base64.RawURLEncoding.EncodeToString(key.aead.Seal(nonce, nonce, plain, data)) + `"`
+	data := appendFieldData(nil, key.kid[:], func(dst []byte) []byte { return append(dst, pointer...) })
+	return `"fc1:` + key.text() + ":" + base64.RawURLEncoding.EncodeToString(key.aead.Seal(nonce, nonce, plain, data)) + `"`
 }
 
 func TestAnOpenedTextIsOneStrictValueAndSpaces(t *testing.T) {

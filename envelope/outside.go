@@ -64,6 +64,14 @@ func (o *outside) reset(aggregateID string, headers map[string]string) {
 	}
 }
 
+// clear forgets the places and keeps the memory, unless it is large.
+func (o *outside) clear() {
+	clear(o.joined)
+	if o.joined, o.places, o.array = o.joined[:0], o.places[:0], nil; cap(o.joined) > keepMemory {
+		o.joined, o.places = nil, nil
+	}
+}
+
 func (o *outside) add(text string, kind clearKind, n int) {
 	if len(text) < outsideLen {
 		return

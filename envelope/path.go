@@ -59,11 +59,7 @@ func (w *walk) appendPointer(dst []byte, path int32) []byte {
 	if n.frame.index >= 0 {
 		return strconv.AppendInt(dst, int64(n.frame.index), 10)
 	}
-	if !n.frame.name.Escaped {
-		return appendPointerName(dst, w.Buf[n.frame.name.Start:n.frame.name.End])
-	}
-	w.scratch = w.Text(n.frame.name, w.scratch[:0])
-	return appendPointerName(dst, w.scratch)
+	return appendPointerName(dst, w.text(n.frame.name))
 }
 
 func appendPointerName(dst, name []byte) []byte {

@@ -2,7 +2,6 @@ package envelope
 
 import (
 	"context"
-	"slices"
 
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/schema"
@@ -24,40 +23,67 @@ func NewResealer(reg *schema.Registry, rings *keyring.Set, opts Options) (*Resea
 // the others stay as they are. Blind indexes are computed anew under the primary index keys. changed is false if nothing was stale, ciphertexts and
 // the given stored indexes alike; s is the event either way. What is opened is not validated: an old event may precede its schema's last repair.
 func (r *Resealer) Reseal(ctx context.Context, e Received, storedIndexes map[string][][]byte) (s Sealed, changed bool, err error) {
-	op, err := r.core.opening(ctx, e)
+	var own Buffer
+	return r.core.reseal(ctx, e, storedIndexes, &own)
+}
+
+// AppendReseal is Reseal into the caller's memory, as Sealer.AppendSeal is Seal: s is valid until b is reset. The payload of an event whose ciphertexts
+// are all fresh is not copied.
+func (r *Resealer) AppendReseal(ctx context.Context, b *Buffer, e Received, storedIndexes map[string][][]byte) (s Sealed, changed bool, err error) {
+	if b == nil {
+		return Sealed{}, false, &OptionError{"Buffer", "is nil"}
+	}
+	if s, changed, err = r.core.reseal(ctx, e, storedIndexes, b); err != nil {
+		return Sealed{}, false, err
+	}
+	s.buffer, s.generation = b, b.generation
+	return s, changed, nil
+}
+
+func (c *core) reseal(ctx context.Context, e Received, storedIndexes map[string][][]byte, b *Buffer) (Sealed, bool, error) {
+	op, err := c.opening(ctx, e)
 	if err != nil {
 		return Sealed{}, false, err
 	}
 	defer op.close()
-	indexes := indexing{core: r.core}
-	op.keepTexts, op.texts = true, make([][]byte, len(op.walk.sites))
-	plaintext, err := op.replace(ctx, func(int) (action, error) { return openToken, nil }, &indexes)
-	defer clear(plaintext[:cap(plaintext)])
-	if err != nil {
+	m := op.work
+	m.indexes.reset(c)
+	op.keepTexts = true
+	if m.plain, err = op.replace(ctx, m.plain[:0], func(int) (action, error) { return openToken, nil }, &m.indexes); err != nil {
 		return Sealed{}, false, err
 	}
-	var stale []sealText
-	var used []string
-	for i, site := range op.walk.sites {
-		primary := op.keys.primary(site.state.Keyring())
+	// Of the texts, those whose token is under the primary key need no new one; their key is one that the event needs all the same.
+	stale := m.texts[:0]
+	mark := b.mark()
+	for _, t := range m.texts {
+		site := &m.walk.sites[t.site]
+		primary := m.keys.primary(site.state.Keyring())
 		if primary.err != nil {
-			return Sealed{}, false, &KeyError{op.place(&site), primary.ring, primary.text, primary.err}
+			b.rewind(mark)
+			return Sealed{}, false, &KeyError{op.place(site), primary.ring, primary.text(), primary.err}
 		}
 		if site.token.kid != primary.id {
-			stale = append(stale, sealText{site: site, text: op.texts[i]})
+			stale = append(stale, t)
+		} else if !primary.used {
+			primary.used = true
+			b.addKey(keyring.Seal, primary.id)
 		}
-		if id := keyIDText(keyring.Seal, primary.id); !slices.Contains(used, id) {
-			used = append(used, id)
-		}
+	}
+	m.texts = stale
+	if len(stale) > 0 {
+		err = c.make(ctx, m, b)
+	} else {
+		err = m.indexes.store(b)
+	}
+	if err != nil {
+		b.rewind(mark)
+		return Sealed{}, false, err
 	}
 	wire := e.wire.clone()
 	if len(stale) > 0 {
-		if wire.Payload, _, err = r.core.splice(ctx, op.walk, op.keys, stale); err != nil {
-			return Sealed{}, false, err
-		}
+		wire.Payload = b.payload(mark, m.size)
 	}
-	if s, err = r.core.sealed(wire, &indexes, used); err != nil {
-		return Sealed{}, false, err
-	}
-	return s, len(stale) > 0 || !sameIndexes(storedIndexes, s.indexes), nil
+	s := Sealed{wire: wire, core: c}
+	s.keys, s.values = b.since(mark)
+	return s, len(stale) > 0 || !sameIndexes(storedIndexes, s.values), nil
 }

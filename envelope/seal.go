@@ -3,6 +3,7 @@ package envelope
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/schema"
@@ -26,39 +27,76 @@ func NewSealer(reg *schema.Registry, rings *keyring.Set, opts Options) (*Sealer,
 // Seal checks an event's fields and text, validates the payload against its schema, replaces each flagged value by a token, computes the blind indexes,
 // and leaves every other byte as it is. Nothing of a refused event remains. The caller's payload is not changed, and not kept.
 func (s *Sealer) Seal(ctx context.Context, e Event) (Sealed, error) {
-	if err := ctx.Err(); err != nil {
-		return Sealed{}, err
+	var own Buffer
+	return s.core.seal(ctx, e, &own)
+}
+
+// AppendSeal is Seal into the caller's memory, for who seals many events: what is made stands in b until b is reset, and so long the Sealed is valid.
+// For an event with an id it allocates nothing but the AES-256-GCM key of the event.
+func (s *Sealer) AppendSeal(ctx context.Context, b *Buffer, e Event) (Sealed, error) {
+	if b == nil {
+		return Sealed{}, &OptionError{"Buffer", "is nil"}
 	}
-	wire, es, err := s.core.admit(e)
+	sealed, err := s.core.seal(ctx, e, b)
 	if err != nil {
 		return Sealed{}, err
 	}
-	w := s.core.walk()
-	defer s.core.release(w)
-	var watch outside
-	watch.reset(wire.AggregateID, wire.Headers)
-	w.reset(e.Payload, walkPlain, es.Plan().Root(), 0, s.core.limits)
-	w.outside = &watch
+	sealed.buffer, sealed.generation = b, b.generation
+	return sealed, nil
+}
+
+// seal appends to b. The order is that of what may leave: nothing is sealed before the whole payload was walked and validated.
+func (c *core) seal(ctx context.Context, e Event, b *Buffer) (Sealed, error) {
+	if err := ctx.Err(); err != nil {
+		return Sealed{}, err
+	}
+	wire, es, err := c.admit(e)
+	if err != nil {
+		return Sealed{}, err
+	}
+	m := c.work()
+	defer c.release(m)
+	w := &m.walk
+	w.reset(e.Payload, walkPlain, es.Plan().Root(), 0, c.limits)
+	m.outside.reset(wire.AggregateID, wire.Headers)
+	w.outside = &m.outside
 	if err := w.run(); err != nil {
 		return Sealed{}, err
 	}
-	if err := es.Validate(e.Payload); err != nil {
+	if err := c.validatorOf(es).Validate(e.Payload); err != nil {
 		return Sealed{}, err
 	}
-	indexes := indexing{core: s.core}
-	if err := indexes.add(w, func(h hit) Place { return w.placeOf(h.path, h.start) }); err != nil {
+	m.indexes.reset(c)
+	if err := m.indexes.add(w, func(h hit) Place { return w.placeOf(h.path, h.start) }); err != nil {
 		return Sealed{}, err
 	}
-	texts := make([]sealText, len(w.sites))
-	for i, site := range w.sites {
-		texts[i] = sealText{site: site, text: e.Payload[site.start:site.end]}
+	for i := range w.sites {
+		m.texts = append(m.texts, sealText{site: i, text: e.Payload[w.sites[i].start:w.sites[i].end]})
 	}
-	keys := newEventKeys(s.core.rings, wire.Type, wire.Version, wire.ID)
-	var used []string
-	if wire.Payload, used, err = s.core.splice(ctx, w, keys, texts); err != nil {
+	m.keys.reset(c.rings, wire.Type, wire.Version, wire.ID)
+	mark := b.mark()
+	if err := c.make(ctx, m, b); err != nil {
+		b.rewind(mark)
 		return Sealed{}, err
 	}
-	return s.core.sealed(wire, &indexes, used)
+	sealed := Sealed{wire: wire, core: c}
+	sealed.wire.Payload = b.payload(mark, m.size)
+	sealed.keys, sealed.values = b.since(mark)
+	return sealed, nil
+}
+
+// make appends what an event becomes: its payload in wire form, its indexes, its keys.
+func (c *core) make(ctx context.Context, m *work, b *Buffer) error {
+	b.keys = slices.Grow(b.keys, min(1, len(m.texts))+len(m.indexes.met))
+	if err := c.measure(m, b); err != nil {
+		return err
+	}
+	b.bytes = slices.Grow(b.bytes, m.size+maxStoredValue*len(m.indexes.messages))
+	b.values = slices.Grow(b.values, len(m.indexes.messages))
+	if err := c.splice(ctx, m, b); err != nil {
+		return err
+	}
+	return m.indexes.store(b)
 }
 
 // admit fills in an event's defaults and checks everything but the payload's text.
@@ -90,18 +128,9 @@ func (c *core) admit(e Event) (Wire, *schema.EventSchema, error) {
 	return wire, es, nil
 }
 
-// sealed puts a Sealed together.
-func (c *core) sealed(wire Wire, indexes *indexing, keyIDs []string) (Sealed, error) {
-	stored, ids, err := indexes.values()
-	if err != nil {
-		return Sealed{}, err
-	}
-	return Sealed{wire: wire, keyIDs: sortedKeyIDs(append(keyIDs, ids...)), indexes: stored, core: c}, nil
-}
-
-// sealText is a value to be sealed at a site.
+// sealText is a value to be sealed at a site of the walk.
 type sealText struct {
-	site site
+	site int
 	text []byte
 	key  *eventKey
 	len  int // of the padded text
@@ -110,46 +139,56 @@ type sealText struct {
 // everySites is after how many values a loop looks whether its context has ended.
 const everySites = 64
 
-// splice copies the walk's text with new tokens in the place of the given sites, in their order, and names the keys used.
-func (c *core) splice(ctx context.Context, w *walk, keys *eventKeys, texts []sealText) ([]byte, []string, error) {
-	size := len(w.Buf)
-	var used []string
-	for i := range texts {
-		t := &texts[i]
-		t.key = keys.primary(t.site.state.Keyring())
+// measure finds the keys and the size of what splice will write.
+func (c *core) measure(m *work, b *Buffer) error {
+	w := &m.walk
+	m.size = len(w.Buf)
+	var last *eventKey
+	for i := range m.texts {
+		t := &m.texts[i]
+		site := &w.sites[t.site]
+		t.key = m.keys.primary(site.state.Keyring())
 		if t.key.err != nil {
-			return nil, nil, &KeyError{w.placeOf(t.site.path, t.site.start), t.key.ring, t.key.text, t.key.err}
+			return &KeyError{w.placeOf(site.path, site.start), t.key.ring, t.key.text(), t.key.err}
 		}
-		if id := keyIDText(keyring.Seal, t.key.id); len(used) == 0 || used[len(used)-1] != id {
-			used = append(used, id)
+		if t.key != last && !t.key.used {
+			b.addKey(keyring.Seal, t.key.id)
+			t.key.used = true
 		}
-		t.len = paddedLen(max(len(t.text), t.site.state.PadTo()))
-		size += len(`""`) + tokenTextLen(t.len) - (t.site.end - t.site.start)
+		last = t.key
+		t.len = paddedLen(max(len(t.text), site.state.PadTo()))
+		m.size += len(`""`) + tokenTextLen(t.len) - (site.end - site.start)
 	}
-	if size > c.limits.MaxWire {
-		return nil, nil, sizeError(LimitWire, c.limits.MaxWire)
+	if m.size > c.limits.MaxWire {
+		return sizeError(LimitWire, c.limits.MaxWire)
 	}
-	nonces, err := c.nonces(len(texts))
-	if err != nil {
-		return nil, nil, err
+	return nil
+}
+
+// splice copies the walk's text with new tokens in the place of the texts' sites, in their order.
+func (c *core) splice(ctx context.Context, m *work, b *Buffer) error {
+	if err := c.readNonces(m, len(m.texts)); err != nil {
+		return err
 	}
-	out := make([]byte, 0, size)
-	var body, data []byte
-	from := 0
-	for i, t := range texts {
+	w, out, from := &m.walk, b.bytes, 0
+	for i := range m.texts {
 		if i%everySites == 0 && ctx.Err() != nil {
-			return nil, nil, ctx.Err()
+			return ctx.Err()
 		}
-		out = append(out, w.Buf[from:t.site.start]...)
-		from = t.site.end
-		data = appendFieldData(data[:0], t.key.text, func(dst []byte) []byte { return w.appendPointer(dst, t.site.path) })
-		body = append(append(body[:0], nonces[i*nonceLen:(i+1)*nonceLen]...), t.text...)
+		t := &m.texts[i]
+		site := &w.sites[t.site]
+		out = append(out, w.Buf[from:site.start]...)
+		from = site.end
+		m.data = appendFieldData(m.data[:0], t.key.kid[:], func(dst []byte) []byte { return w.appendPointer(dst, site.path) })
+		body := append(m.room(nonceLen+t.len+tagLen), m.nonces[i*nonceLen:(i+1)*nonceLen]...)
+		body = append(body, t.text...)
 		for len(body) < nonceLen+t.len {
 			body = append(body, ' ')
 		}
-		body = t.key.aead.Seal(body[:nonceLen], body[:nonceLen], body[nonceLen:], data)
-		out = append(append(append(append(out, '"'), tokenPrefix...), t.key.text...), ':')
+		body = t.key.aead.Seal(body[:nonceLen], body[:nonceLen], body[nonceLen:], m.data)
+		out = append(append(append(append(out, '"'), tokenPrefix...), t.key.kid[:]...), ':')
 		out = append(base64.RawURLEncoding.AppendEncode(out, body), '"')
 	}
-	return append(out, w.Buf[from:]...), used, nil
+	b.bytes = append(out, w.Buf[from:]...)
+	return nil
 }

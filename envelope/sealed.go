@@ -3,32 +3,58 @@ package envelope
 import (
 	"bytes"
 	"context"
-	"maps"
-	"slices"
 )
 
-// Sealed is an event in wire form that may be written: made by a Sealer or a Resealer alone. Its zero value is refused by every store.
+// Sealed is an event in wire form that may be written: made by a Sealer or a Resealer alone. Its zero value is refused by every store, and so is one
+// whose Buffer was reset.
 type Sealed struct {
-	wire    Wire
-	keyIDs  []string
-	indexes map[string][][]byte
-	core    *core // what opens it again, for SameContent
+	wire   Wire
+	keys   []keyUse
+	values []storedValue // of each index together, sorted
+	core   *core         // what opens it again, for SameContent
+	// buffer holds what the fields point to, as long as its generation is the same; nil: its own memory.
+	buffer     *Buffer
+	generation uint64
 }
 
-// IsZero says that the value was made by nobody.
-func (s Sealed) IsZero() bool { return s.core == nil }
+// IsZero says that the value was made by nobody, or that its Buffer was reset.
+func (s Sealed) IsZero() bool {
+	return s.core == nil || s.buffer != nil && s.buffer.generation != s.generation
+}
 
 // Wire gives the event; its payload is shared and must not be changed.
-func (s Sealed) Wire() Wire { return s.wire.clone() }
+func (s Sealed) Wire() Wire {
+	if s.IsZero() {
+		return Wire{}
+	}
+	return s.wire.clone()
+}
 
 // KeyIDs are the keys that the event needs, sorted: "seal:KID" and "index:KID". Empty where nothing is flagged.
-func (s Sealed) KeyIDs() []string { return slices.Clone(s.keyIDs) }
+func (s Sealed) KeyIDs() []string {
+	if s.IsZero() || len(s.keys) == 0 {
+		return nil
+	}
+	ids := make([]string, len(s.keys))
+	for i, k := range s.keys {
+		ids[i] = keyIDText(k.purpose, k.id)
+	}
+	return sortedKeyIDs(ids)
+}
 
-// BlindIndexes are stored forms by index name; more than one only for a multi index. A name without a value is absent.
+// BlindIndexes are stored forms by index name, to be kept and not to be changed; more than one only for a multi index, sorted. A name without a value
+// is absent.
 func (s Sealed) BlindIndexes() map[string][][]byte {
-	indexes := maps.Clone(s.indexes)
-	for name, values := range indexes {
-		indexes[name] = slices.Clone(values)
+	if s.IsZero() {
+		return nil
+	}
+	indexes := make(map[string][][]byte)
+	for _, v := range s.values {
+		stored := v.stored
+		if s.buffer != nil {
+			stored = bytes.Clone(stored)
+		}
+		indexes[v.index.Name] = append(indexes[v.index.Name], stored)
 	}
 	return indexes
 }

@@ -129,7 +129,7 @@ func TestEventKeyVectors(t *testing.T) {
 		EventKey hexBytes `json:"event_key"`
 	}
 	eachVector(t, "derivation.json", "event-key", func(t *testing.T, v vector) {
-		info := eventInfo(v.Type, v.Version, v.ID)
+		info := appendEventInfo(nil, v.Type, v.Version, v.ID)
 		if !bytes.Equal(info, v.Info) {
 			t.Errorf("info is %x, not %x", info, v.Info)
 		}
@@ -153,7 +153,7 @@ func TestAssociatedDataVectors(t *testing.T) {
 		AAD     hexBytes `json:"aad"`
 	}
 	eachVector(t, "derivation.json", "aad", func(t *testing.T, v vector) {
-		got := appendFieldData(nil, v.Kid, func(dst []byte) []byte { return append(dst, v.Pointer...) })
+		got := appendFieldData(nil, []byte(v.Kid), func(dst []byte) []byte { return append(dst, v.Pointer...) })
 		if !bytes.Equal(got, v.AAD) {
 			t.Errorf("got %x, not %x", got, v.AAD)
 		}

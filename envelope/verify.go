@@ -218,14 +218,14 @@ func (v *Verifier) Verify(ctx context.Context, w Wire, stored StoredIndexes) (Re
 		report.add(Finding{Kind: KindSchemaUnknown, Severity: SeverityFinding, Detail: err.Error()})
 		return report, nil
 	}
-	op := v.core.newOpening(es, w)
+	op := v.core.newOpening(es, &w)
 	defer op.close()
-	op.walk.found = func(e *LocationError) { report.refused(e) }
-	if err := op.walk.run(); err != nil {
+	op.work.walk.found = func(e *LocationError) { report.refused(e) }
+	if err := op.work.walk.run(); err != nil {
 		report.refused(err)
 		return report, nil
 	}
-	check := verification{verifier: v, opening: op, report: &report, stored: stored}
+	check := verification{verifier: v, opening: &op, report: &report, stored: stored}
 	if err := check.tokens(ctx); err != nil {
 		return Report{}, err
 	}
@@ -270,17 +270,16 @@ type verification struct {
 	stored StoredIndexes
 	// shut are the keyrings some of whose tokens did not open: what depends on all of them cannot be said.
 	shut map[string]bool
-	met  indexing
 	bad  map[int]bool // sites that did not open
 }
 
 // tokens judges the key of each token.
 func (c *verification) tokens(ctx context.Context) error {
-	for i := range c.walk.sites {
+	for i := range c.work.walk.sites {
 		if i%everySites == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s := &c.walk.sites[i]
+		s := &c.work.walk.sites[i]
 		err := c.verifier.keys.judge(ctx, c.report, Finding{Place: c.place(s), Keyring: s.state.Keyring()}, keyring.Seal, s.token.kid)
 		if err != nil {
 			return err
@@ -291,21 +290,22 @@ func (c *verification) tokens(ctx context.Context) error {
 
 // payload opens what can be opened, and validates the whole.
 func (c *verification) payload(ctx context.Context) error {
-	c.met = indexing{core: c.core, former: true}
+	c.work.indexes.reset(c.core)
+	c.work.indexes.former = true
 	c.shut, c.bad = make(map[string]bool), make(map[int]bool)
 	if c.verifier.keyless() {
 		return nil
 	}
 	// The first pass tells the sites that open, each by itself; the second puts the payload together from these.
-	for i := range c.walk.sites {
+	for i := range c.work.walk.sites {
 		if i%everySites == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s := &c.walk.sites[i]
+		s := &c.work.walk.sites[i]
 		name := s.state.Keyring()
 		if !c.hasRing(s) {
 			c.report.unchecked(NotChecked{Kind: KindUnopenable, Keyring: name, Reason: ReasonNoKeyring})
-		} else if _, err := c.open(ctx, s, &c.met); err == nil {
+		} else if _, err := c.open(ctx, s, &c.work.indexes); err == nil {
 			continue
 		} else if err := c.unopened(ctx, s, err); err != nil {
 			return err
@@ -316,8 +316,8 @@ func (c *verification) payload(ctx context.Context) error {
 		c.report.unchecked(NotChecked{Kind: KindInvalid, Reason: "some locations do not open"})
 		return nil
 	}
-	plaintext, err := c.replace(ctx, func(int) (action, error) { return openToken, nil }, nil)
-	defer clear(plaintext[:cap(plaintext)])
+	plaintext, err := c.replace(ctx, c.work.plain[:0], func(int) (action, error) { return openToken, nil }, nil)
+	c.work.plain = plaintext // to be cleared
 	var limit *LimitError
 	switch {
 	case errors.As(err, &limit):
@@ -404,7 +404,7 @@ func (c *verification) indexes(ctx context.Context) error {
 func (c *verification) mayCarry(ix *schema.Index) bool {
 	for _, place := range placesOf(ix) {
 		nested := c.verifier.nested[c.schema][place]
-		if !slices.ContainsFunc(c.walk.sites, func(s site) bool {
+		if !slices.ContainsFunc(c.work.walk.sites, func(s site) bool {
 			return place.stands(s.state) || nested && s.state.Index() == nil && s.state.Keyring() == ix.Keyring
 		}) {
 			return false
@@ -416,13 +416,13 @@ func (c *verification) mayCarry(ix *schema.Index) bool {
 // missing looks for a value that should have an index: with keys in what was opened, else for a token at the index's own location.
 func (c *verification) missing(ix *schema.Index) {
 	if !c.verifier.keyless() {
-		versions := c.met.formed(ix.Name)
-		none := slices.IndexFunc(versions, func(m metVersion) bool { return len(m.messages) == 0 })
+		versions := c.work.indexes.formed(ix.Name)
+		none := slices.IndexFunc(versions, func(m formedVersion) bool { return len(m.messages) == 0 })
 		switch {
 		case none > 0 && len(versions[0].messages) > 0: // rightly NULL, when it was written
 			c.report.add(Finding{Kind: KindIndexStale, Severity: SeverityWarning, Index: ix.Name, Keyring: ix.Keyring,
 				Detail: "its previous version " + versions[none].made.NormalizerID() + " has none of this value"})
-		case len(c.met.messages(ix.Name)) > 0:
+		case len(c.work.indexes.messagesOf(ix.Name)) > 0:
 			c.report.add(Finding{Kind: KindIndexMissing, Severity: SeverityFinding, Index: ix.Name, Keyring: ix.Keyring})
 		case c.shut[ix.Keyring]:
 			c.report.unchecked(NotChecked{Kind: KindIndexMissing, Keyring: ix.Keyring, Reason: "some locations do not open"})
@@ -431,11 +431,11 @@ func (c *verification) missing(ix *schema.Index) {
 	}
 	var last *site
 	for _, place := range placesOf(ix) {
-		at := slices.IndexFunc(c.walk.sites, func(s site) bool { return place.stands(s.state) })
+		at := slices.IndexFunc(c.work.walk.sites, func(s site) bool { return place.stands(s.state) })
 		if at < 0 {
 			return
 		}
-		last = &c.walk.sites[at]
+		last = &c.work.walk.sites[at]
 	}
 	c.report.add(Finding{Kind: KindIndexMissing, Severity: SeverityWarning, Place: c.place(last), Index: ix.Name, Detail: "the value may be empty"})
 }
@@ -482,8 +482,8 @@ func (c *verification) compare(ctx context.Context, ix *schema.Index, stored [][
 	if err != nil {
 		return nil // its state was reported
 	}
-	given := sortedClone(stored)
-	for i, version := range c.met.formed(ix.Name) {
+	given := sorted(stored)
+	for i, version := range c.work.indexes.formed(ix.Name) {
 		want, err := version.made.Values(key, version.messages)
 		if err != nil {
 			return fmt.Errorf("index %s: %w", ix.Name, err)

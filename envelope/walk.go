@@ -41,7 +41,8 @@ type walk struct {
 	// pointers is the length of all sites' pointers.
 	pointers int
 	hits     []hit
-	scratch  []byte
+	scratch  []byte // decoded strings, plaintext too
+	dirty    int    // how much of scratch was written
 }
 
 // maxFound is how many faults of one event are listed: a hostile one may have millions.
@@ -82,6 +83,34 @@ func (w *walk) reset(buf []byte, m mode, root *schema.State, base int, limits Li
 	w.sites = w.sites[:0]
 	clear(w.hits)
 	w.hits = w.hits[:0]
+}
+
+// clear drops what points into the input, and zeroes what held plaintext; the memory stays.
+func (w *walk) clear() {
+	clear(w.scratch[:min(w.dirty, cap(w.scratch))])
+	w.dirty = 0
+	w.reset(nil, walkStrict, nil, 0, w.limits)
+}
+
+// kept is how much memory the walk holds on to, in elements of its largest part.
+func (w *walk) kept() int {
+	return max(cap(w.nodes), cap(w.scratch), cap(w.sites), cap(w.hits), w.Kept())
+}
+
+// decoded gives the content of a string that has escapes, valid until the next call.
+func (w *walk) decoded(raw []byte) []byte {
+	w.scratch = jsonscan.Decode(w.scratch[:0], raw)
+	w.dirty = max(w.dirty, len(w.scratch))
+	return w.scratch
+}
+
+// text gives the content of a string, valid until the next call.
+func (w *walk) text(span jsonscan.Span) []byte {
+	raw := w.Buf[span.Start:span.End]
+	if !span.Escaped {
+		return raw
+	}
+	return w.decoded(raw)
 }
 
 // run walks the whole text.
@@ -268,8 +297,7 @@ func (w *walk) stringValue(within bool) error {
 		if w.outside == nil || span.End-span.Start < outsideLen {
 			return nil
 		}
-		w.scratch = w.scratch[:0]
-		return w.watch(w.Text(span, w.scratch), start)
+		return w.watch(w.text(span), start)
 	case w.mode == walkPlain && w.isToken(span):
 		return w.refuse(&LocationError{Kind: KindLooksLikeToken}, start)
 	case w.mode == walkWire && w.isToken(span):
@@ -287,8 +315,7 @@ func (w *walk) isToken(span jsonscan.Span) bool {
 	if !span.Escaped {
 		return matchesToken(raw)
 	}
-	w.scratch = jsonscan.Decode(w.scratch[:0], raw)
-	return matchesToken(w.scratch)
+	return matchesToken(w.decoded(raw))
 }
 
 // watch refuses a flagged leaf that also stands in clear outside the payload.

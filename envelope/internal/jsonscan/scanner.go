@@ -2,6 +2,8 @@ package jsonscan
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -28,6 +30,12 @@ func (s *Scanner) Reset(buf []byte, limits Limits) {
 
 // Space skips white space.
 func (s *Scanner) Space() {
+	if s.Pos < len(s.Buf) && s.Buf[s.Pos] <= ' ' {
+		s.space()
+	}
+}
+
+func (s *Scanner) space() {
 	buf, i := s.Buf, s.Pos
 	for i < len(buf) && buf[i] <= ' ' && (buf[i] == ' ' || buf[i] == '\n' || buf[i] == '\t' || buf[i] == '\r') {
 		i++
@@ -62,35 +70,55 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
+const (
+	lows  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// special marks, in the high bit of each of eight bytes, those that do not stand for themselves in a string: control characters, quotes, backslashes
+// and what is not ASCII. The lowest mark is exact; one above it may be too many (Mycroft's test for a zero byte borrows upwards), so that only the
+// first is to be used.
+func special(eight uint64) uint64 {
+	quote := eight ^ '"'*lows
+	backslash := eight ^ '\\'*lows
+	return (eight | (eight - ' '*lows) | (quote - lows) | (backslash - lows)) & highs
+}
+
 // String reads a string; Pos must be at its opening quote. The span is the text between the quotes.
 func (s *Scanner) String() (Span, *Fault) {
 	buf, i := s.Buf, s.Pos+1
-	span := Span{Start: i}
+	start, escaped := i, false
 	for {
+		for i+8 <= len(buf) {
+			if marks := special(binary.LittleEndian.Uint64(buf[i:])); marks != 0 {
+				i += bits.TrailingZeros64(marks) >> 3
+				break
+			}
+			i += 8
+		}
 		for i < len(buf) && plain[buf[i]] {
 			i++
 		}
 		if i >= len(buf) {
-			return span, &Fault{Offset: i, Rule: RuleEnd}
+			return Span{start, i, escaped}, &Fault{Offset: i, Rule: RuleEnd}
 		}
 		switch c := buf[i]; {
 		case c == '"':
-			span.End = i
 			s.Pos = i + 1
-			return span, nil
+			return Span{start, i, escaped}, nil
 		case c == '\\':
-			span.Escaped = true
+			escaped = true
 			n, fault := escape(buf, i)
 			if fault != nil {
-				return span, fault
+				return Span{start, i, escaped}, fault
 			}
 			i += n
 		case c < 0x20:
-			return span, &Fault{Offset: i, Rule: RuleControl}
+			return Span{start, i, escaped}, &Fault{Offset: i, Rule: RuleControl}
 		default:
 			r, n := utf8.DecodeRune(buf[i:])
 			if r == utf8.RuneError && n == 1 {
-				return span, &Fault{Offset: i, Rule: RuleUTF8}
+				return Span{start, i, escaped}, &Fault{Offset: i, Rule: RuleUTF8}
 			}
 			i += n
 		}
