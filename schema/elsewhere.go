@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // fate is what happens to a property's values at the locations of one plan.
@@ -65,7 +66,7 @@ func (p *Plan) propertyFates() map[*node]fate {
 	}
 	for _, s := range p.intern {
 		sealed := s.outer == "" && s.flaggedHere()
-		if !sealed && !s.bare() {
+		if !sealed && !p.untouched(s) {
 			continue
 		}
 		for _, e := range s.elems {
@@ -80,6 +81,11 @@ func (p *Plan) propertyFates() map[*node]fate {
 		}
 	}
 	return fates
+}
+
+// untouched reports that nothing is sealed at a location, around it, or below it.
+func (p *Plan) untouched(s *State) bool {
+	return s.bare() && !slices.ContainsFunc(s.elems, func(e elem) bool { return p.holds[e.node] })
 }
 
 // clearStates are those below which loading does not look, since nothing is sealed there.
@@ -147,9 +153,9 @@ func (p *Plan) placesOf(wanted map[*node]bool) map[*node]fatePlaces {
 		queue = queue[1:]
 		for _, e := range v.s.elems {
 			switch {
-			case v.s.bare():
+			case p.untouched(v.s):
 				note(e.node, fatePlaces{bare: v.pointer})
-			case v.s.flaggedHere():
+			case v.s.outer == "" && v.s.flaggedHere():
 				note(e.node, fatePlaces{sealed: v.pointer})
 			}
 		}

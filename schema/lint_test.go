@@ -26,6 +26,8 @@ func lintRows() []lintRow {
 		{"flagged in one alternative of one location", []string{"a.v1.json", `{"anyOf": [{"$ref": "#/$defs/person"}, {"properties": {"mail": {` + flag + `}}}], "$defs": {` + person + `}}`}, nil},
 		{"flagged itself", []string{"a.v1.json", `{"properties": {"a": {"$ref": "#/$defs/p"}, "b": {"$ref": "#/$defs/p"}}, "$defs": {"p": {"properties": {"mail": {` + flag + `}}}}}`}, nil},
 		{"sealed whole at one location, in clear at another", []string{"a.v1.json", `{"properties": {"buyer": {"$ref": "#/$defs/person", ` + flag + `}, "seller": {"$ref": "#/$defs/person"}}, "$defs": {` + person + `}}`}, nil},
+		{"flagged at one location, with flags of its own below at another", []string{"a.v1.json", `{"properties": {"buyer": {"allOf": [{"$ref": "#/$defs/person"}, {"properties": {"mails": {` + flag + `}}}]}, "seller": {"$ref": "#/$defs/person"}},
+			"$defs": {"person": {"properties": {"mails": {"items": {` + flag + `}}}}}}`}, nil},
 		{"flagged only where it recurs", []string{"a.v1.json", `{"properties": {"mail": {"type": "string"}, "boss": {"$ref": "#", "properties": {"mail": {` + flag + `}}}}}`}, []string{"a.v1.json:1:25 /properties/mail flag-elsewhere"}},
 		{"in clear where nothing is looked at", []string{"a.v1.json", `{"x-gdpr-undeclared": "clear", "properties": {"buyer": {"$ref": "#/$defs/person", "properties": {"mail": {` + flag + `}}}, "old": {"items": {"properties": {"seller": {"$ref": "#/$defs/person"}}}}},
 			"$defs": {` + person + `}}`}, []string{"a.v1.json:2:48 /$defs/person/properties/mail flag-elsewhere"}},
