@@ -78,6 +78,12 @@ func (p *phone) parse(s string) string {
 	if plus {
 		return p.abroad(dialled)
 	}
+	// 00 and the own country code come first: where prefixes with a carrier's digit begin with 00, they would be read as one of these.
+	if home, ok := strings.CutPrefix(dialled, "00"); ok && strings.HasPrefix(home, p.own) {
+		if number := p.abroad(home); number != "" {
+			return number
+		}
+	}
 	for _, prefix := range p.international {
 		if rest, ok := strings.CutPrefix(dialled, prefix); ok {
 			if number := p.abroad(rest); number != "" {

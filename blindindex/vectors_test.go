@@ -40,6 +40,8 @@ type vector struct {
 	Kid        string     `json:"kid"`
 	Index      string     `json:"index"`
 	Steps      []string   `json:"steps"`
+	Parts      [][]string `json:"parts"`
+	Hashed     hexBytes   `json:"hashed"`
 	Normaliser string     `json:"normaliser"`
 	Bits       int        `json:"bits"`
 	Info       hexBytes   `json:"info"`
@@ -100,7 +102,7 @@ func eachVector(t *testing.T, file, kind string, run func(t *testing.T, v vector
 
 func TestNormaliserVectors(t *testing.T) {
 	t.Parallel()
-	eachVector(t, "normalisers.json", "normalise", func(t *testing.T, v vector) {
+	checkNormalise := func(t *testing.T, v vector) {
 		normalizer, err := ParseNormalizer(v.Steps)
 		if !v.Valid {
 			var unknown *UnknownStepError
@@ -119,6 +121,36 @@ func TestNormaliserVectors(t *testing.T) {
 		}
 		if got := normalizer.Normalize(v.Text); got != v.Normalised {
 			t.Errorf("%+q gives %+q, not %+q", v.Text, got, v.Normalised)
+		}
+	}
+	eachVector(t, "normalisers.json", "normalise", checkNormalise)
+	eachVector(t, "steps.json", "normalise", checkNormalise)
+}
+
+func TestCompoundVectors(t *testing.T) {
+	t.Parallel()
+	eachVector(t, "compounds.json", "compound", func(t *testing.T, v vector) {
+		ix, err := NewCompound("x", v.Parts, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ix.Messages([]byte(v.JSON))
+		if !v.Valid {
+			for refused, target := range map[string]any{"parts": new(*PartsError), "type": new(*TypeError), "json": new(*SyntaxError)} {
+				if v.Refused == refused && errors.As(err, target) {
+					return
+				}
+			}
+			t.Fatalf("must be refused for %s: %v", v.Refused, err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ix.NormalizerID() != v.Normaliser {
+			t.Errorf("the id is %s, not %s", ix.NormalizerID(), v.Normaliser)
+		}
+		if !slices.EqualFunc(got, v.Messages, func(a []byte, b hexBytes) bool { return bytes.Equal(a, b) }) {
+			t.Errorf("got %x, not %x", got, v.Messages)
 		}
 	})
 }
@@ -191,15 +223,24 @@ func TestIndexKeyVectors(t *testing.T) {
 
 func TestIndexValueVectors(t *testing.T) {
 	t.Parallel()
-	eachVector(t, "index-values.json", "index-value", func(t *testing.T, v vector) {
+	checkValue := func(t *testing.T, v vector) {
 		ix := mustIndex(t, v.Index, v.Steps, v.Bits)
-		if got := ix.Normalizer().ID(); got != v.Normaliser {
+		if v.Parts != nil {
+			var err error
+			if ix, err = NewCompound(v.Index, v.Parts, v.Bits); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := ix.NormalizerID(); got != v.Normaliser {
 			t.Errorf("the normaliser's id is %s, not %s", got, v.Normaliser)
 		}
 		key := keyOf(t, v)
 		derived, err := key.Derive(ix.info)
 		if err != nil || !bytes.Equal(derived[:], v.IndexKey) {
 			t.Errorf("the index key is %x, not %x (%v)", derived, v.IndexKey, err)
+		}
+		if slowed, err := ix.slowed(key, v.Message); v.Hashed != nil && !bytes.Equal(slowed, v.Hashed) {
+			t.Errorf("the slow hash is %x, not %x (%v)", slowed, v.Hashed, err)
 		}
 		stored, err := ix.Value(key, v.Message)
 		if err != nil || !bytes.Equal(stored, v.Stored) {
@@ -212,7 +253,10 @@ func TestIndexValueVectors(t *testing.T) {
 		if err != nil || len(candidates) != 1 || !bytes.Equal(candidates[0], v.Stored) {
 			t.Errorf("the candidates are %x (%v)", candidates, err)
 		}
-	})
+	}
+	eachVector(t, "index-values.json", "index-value", checkValue)
+	eachVector(t, "compounds.json", "index-value", checkValue)
+	eachVector(t, "slow-index-values.json", "index-value", checkValue)
 }
 
 func TestIndexTextVectors(t *testing.T) {

@@ -7,16 +7,16 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import {
-  aad, eventKey, eventKeyInfo, indexKey, indexKeyInfo, indexText, messages, normalise, normaliserID, open, openEvent, pad, paddedLength, parseIndexText,
+  aad, compoundID, compoundMessages, eventKey, eventKeyInfo, indexKey, indexKeyInfo, indexText, messages, normalise, normaliserID, open, openEvent, pad, paddedLength, parseIndexText,
   Refused, sealBytes, sealEvent, storedValue,
 } from './format.mjs';
 import { clearDigest, keysetData, openKeyring } from './keyring.mjs';
 import { readPlaces } from './places.mjs';
 
 const format = 'fieldcrypt-testvectors/1';
-const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings'].map((name) => `${name}.json`);
+const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings', 'steps', 'compounds'].map((name) => `${name}.json`);
 // Argon2id is in Node from version 24 on; check.py and Go have it.
-const notHere = ['file-keks.json'];
+const notHere = ['file-keks.json', 'slow-index-values.json'];
 
 class Mismatch extends Error {}
 
@@ -81,8 +81,13 @@ const kinds = {
     same(v, { messages: found });
   },
 
+  compound(v) {
+    const json = v.json_hex === undefined ? Buffer.from(required(v, 'json')) : bytes(v, 'json_hex');
+    same(v, { messages: compoundMessages(required(v, 'parts'), json).map(hex), normaliser: compoundID(v.parts) });
+  },
+
   'index-value'(v) {
-    const normaliser = normaliserID(required(v, 'steps'));
+    const normaliser = v.parts ? compoundID(v.parts) : normaliserID(required(v, 'steps'));
     const stored = storedValue({ ...v, normaliser, key: bytes(v, 'key') }, bytes(v, 'message'));
     same(v, { normaliser, index_key: hex(indexKey(bytes(v, 'key'), v)), stored: hex(stored), text: indexText(stored) });
     same(v, { stored: hex(parseIndexText(v.text)) });

@@ -336,22 +336,108 @@ STEPS = {
     "casefold": casefold,
     "casefold-tr": lambda text: casefold(text.replace("I", "\u0131").replace("\u0130", "i")),
     "digits": lambda text: "".join(DIGITS.get(char, "") for char in text),
+    "alnum": lambda text: "".join(char for char in text if category(char)[0] == "L" or category(char) == "Nd"),
+    "last4": lambda text: text[-4:] if len(text) >= 4 else "",
+    "email": lambda text: email(nfkc(trim(text))),
 }
 
 
+def category(char):
+    if unicodedata.category(char) == "Cn":
+        raise Mismatch("Python's Unicode is older than 15.0 and does not know a character of this text")
+    return unicodedata.category(char)
+
+
+def email(text):
+    local, at, domain = text.rpartition("@")
+    if not at:
+        return casefold(text)
+    # Simple_Lowercase_Mapping, code point by code point: str.lower has a longer one for U+0130 alone.
+    return casefold(local) + at + "".join("i" if char == "\u0130" else char.lower() for char in domain)
+
+
+# phone(REGION), section 6.4
+
+with open(os.path.join(HERE, "phone", "1.json"), encoding="utf-8") as f:
+    PHONE = json.load(f)
+
+
+def phone(region, text):
+    dialled = ""
+    for char in nfkc(text):
+        if char == "+" and not dialled:
+            dialled = "+"
+        elif char in DIGITS:
+            dialled += DIGITS[char]
+        elif not (char in SPACE or char in "()[]./\u2212" or category(char) in ("Cf", "Pd")):
+            return None
+    if not dialled.strip("+"):
+        return None
+    if dialled[0] == "+":
+        return abroad(dialled[1:])
+    own = PHONE["regions"][region]
+    for prefix in ["00"] * dialled.startswith("00" + own["code"]) + own["international"]:
+        number = abroad(dialled[len(prefix) :]) if dialled.startswith(prefix) else None
+        if number:
+            return number
+    trunk = PHONE["codes"][own["code"]]["trunk"]
+    number = national(dialled, trunk, own["lengths"])
+    if not number and dialled.startswith(own["code"]):
+        number = national(dialled[len(own["code"]) :], trunk, own["lengths"])
+    return number and e164(own["code"], number)
+
+
+def abroad(dialled):
+    for n in (1, 2, 3):
+        code = dialled[:n]
+        if n < len(dialled) and code in PHONE["codes"]:
+            number = national(dialled[n:], PHONE["codes"][code]["trunk"], PHONE["codes"][code]["lengths"])
+            return number and e164(code, number)
+    return None
+
+
+def national(dialled, trunk, lengths):
+    for prefix in trunk:
+        if dialled.startswith(prefix) and len(dialled) - len(prefix) in lengths:
+            return dialled[len(prefix) :]
+    if any(prefix[0] == "0" and dialled.startswith(prefix) for prefix in trunk):
+        return None
+    return dialled if len(dialled) in lengths else None
+
+
+def e164(code, number):
+    return None if len(code + number) > 15 else "+" + code + number
+
+
+def slow_parameters(step):
+    match = re.fullmatch(r"argon2id\(([1-9][0-9]{0,9}),([1-9][0-9]{0,9})\)", step)
+    passes, kib = (int(n) for n in match.groups()) if match else (0, 0)
+    return (passes, kib) if 1 <= passes <= 16 and 1024 <= kib <= 262144 and passes * kib <= 1048576 else None
+
+
+def step_of(steps, position):
+    """A step's id, what it does, and whether it does not depend on Unicode."""
+    step = steps[position]
+    if step in STEPS:
+        return step + ".1", STEPS[step], step == "last4"
+    match = re.fullmatch(r"phone\(([A-Z]{2})\)", step)
+    if match and match[1] in PHONE["regions"]:
+        return f"phone.1({match[1]})", lambda text: phone(match[1], text) or STEPS["digits"](text), False
+    if slow_parameters(step) and position == len(steps) - 1:
+        return "argon2id.1(%d,%d)" % slow_parameters(step), lambda text: text, True
+    raise Refused("step", step)
+
+
 def normaliser_id(steps):
-    for step in steps:
-        if step not in STEPS:
-            raise Refused("step", step)
-    return "+".join(f"{step}.1" for step in steps) or "raw.1"
+    return "+".join(step_of(steps, i)[0] for i in range(len(steps))) or "raw.1"
 
 
 def normalise(steps, text):
-    normaliser_id(steps)
-    if any(unassigned(char) for char in text):
-        return text
-    for step in steps:
-        text = STEPS[step](text)
+    known = [step_of(steps, i) for i in range(len(steps))]
+    skipped = any(unassigned(char) for char in text)
+    for _, apply, always in known:
+        if always or not skipped:
+            text = apply(text)
     return text
 
 
@@ -385,6 +471,31 @@ def messages(steps, text):
     node = Reader(text).document()
     found = [message(steps, item) for item in (node.content if node.kind == "array" else [node])]
     return sorted({m for m in found if m is not None})
+
+
+def joined(parts, nodes):
+    """The one message of a compound index, or none."""
+    if len(nodes) != len(parts):
+        raise Refused("parts", str(len(nodes)))
+    found = [message(steps, node) for steps, node in zip(parts, nodes)]
+    return [] if None in found else [b"c" + struct.pack(">H", len(found)) + b"".join(lp(m) for m in found)]
+
+
+def compound_messages(parts, text):
+    node = Reader(text).document()
+    return joined(parts, node.content if node.kind == "array" else [node])
+
+
+def compound_id(parts):
+    return ",".join(normaliser_id(steps) for steps in parts)
+
+
+def slowed(key, msg, steps):
+    """What argon2id makes of a message. The salt is the index key's own."""
+    parameters = slow_parameters(steps[-1]) if steps else None
+    if not parameters:
+        return msg
+    return b"a" + hash_secret_raw(msg, mac(key, b"salt")[:16], *parameters, 1, 32, Type.ID, 0x13)
 
 
 def stored(key, kid, name, normaliser, bits, msg):
@@ -471,11 +582,17 @@ def seal_event(vector):
         replacements.append((node, b'"' + token.encode() + b'"'))
     indexes, at = {}, dict(walk(root))
     for name, index in vector["plan"]["indexes"].items():
-        found = {m for pointer in index["pointers"] for m in messages(index["steps"], text[at[pointer].start : at[pointer].end])}
+        nodes = [at[pointer] for pointer in index["pointers"] if pointer in at]
+        if "parts" in index:
+            found = set(joined(index["parts"], nodes)) if len(nodes) == len(index["parts"]) else set()
+            normaliser = compound_id(index["parts"])
+        else:
+            found = {m for node in nodes for m in messages(index["steps"], text[node.start : node.end])}
+            normaliser = normaliser_id(index["steps"])
         if found:
             kid, key = primary(vector, index["keyring"], "index")
             ids.add(f"index:{kid}")
-            values = {stored(key, kid, name, normaliser_id(index["steps"]), index["bits"], m) for m in found}
+            values = {stored(key, kid, name, normaliser, index["bits"], m) for m in found}
             indexes[name] = [index_text(v) for v in sorted(values)]
     return {"wire": splice(text, replacements).decode(), "key_ids": sorted(ids), "blind_indexes": indexes}
 
@@ -722,8 +839,12 @@ def check_token(v):
 
 
 def check_index_value(v):
-    key, normaliser = bytes.fromhex(v["key"]), normaliser_id(v["steps"])
-    value = stored(key, v["kid"], v["index"], normaliser, v["bits"], bytes.fromhex(v["message"]))
+    key, normaliser = bytes.fromhex(v["key"]), compound_id(v["parts"]) if "parts" in v else normaliser_id(v["steps"])
+    msg, ik = bytes.fromhex(v["message"]), hkdf(key, index_info(v["index"], normaliser, v["bits"]))
+    if "hashed" in v:
+        msg = slowed(ik, msg, v["steps"])
+        same(v, hashed=msg.hex())
+    value = stored(key, v["kid"], v["index"], normaliser, v["bits"], msg)
     same(v, normaliser=normaliser, index_key=hkdf(key, index_info(v["index"], normaliser, v["bits"])).hex(), stored=value.hex(), text=index_text(value))
     same(v, stored=parse_index_text(v["text"]).hex())
 
@@ -755,6 +876,7 @@ KINDS = {
     "token": check_token,
     "normalise": lambda v: same(v, normalised=normalise(v["steps"], v["text"]), normaliser=normaliser_id(v["steps"])),
     "messages": lambda v: same(v, messages=[m.hex() for m in messages(v["steps"], raw(v, "json"))]),
+    "compound": lambda v: same(v, messages=[m.hex() for m in compound_messages(v["parts"], raw(v, "json"))], normaliser=compound_id(v["parts"])),
     "index-value": check_index_value,
     "index-text": check_index_text,
     "event": check_event,
@@ -778,6 +900,9 @@ FILES = [
     "payloads.json",
     "keyrings.json",
     "file-keks.json",
+    "steps.json",
+    "compounds.json",
+    "slow-index-values.json",
 ]
 
 

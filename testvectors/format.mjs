@@ -4,6 +4,7 @@
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { hasRegion, phone } from './phone.mjs';
 
 // Refused is what a reader must say instead of giving a result; reason is the vectors' member "refused".
 export class Refused extends Error {
@@ -256,21 +257,49 @@ const steps = {
   nfkc: (text) => text.normalize('NFKC'),
   casefold: caseFold,
   'casefold-tr': (text) => caseFold(text.replaceAll('I', '\u0131').replaceAll('\u0130', 'i')),
-  digits: (text) => Array.from(text, (char) => {
-    const zero = zeros.find((z) => z <= char.codePointAt(0) && char.codePointAt(0) <= z + 9);
-    return zero === undefined ? '' : String(char.codePointAt(0) - zero);
-  }).join(''),
+  digits: (text) => Array.from(text, (char) => decimal(char) ?? '').join(''),
+  alnum: (text) => text.replace(/[^\p{L}\p{Nd}]/gu, ''),
+  last4: (text) => (Array.from(text).length < 4 ? '' : Array.from(text).slice(-4).join('')),
+  email(text) {
+    const address = steps.nfkc(steps.trim(text));
+    const at = address.lastIndexOf('@');
+    return at < 0 ? caseFold(address) : `${caseFold(address.slice(0, at))}@${lower(address.slice(at + 1))}`;
+  },
 };
 
+function decimal(char) {
+  const zero = zeros.find((z) => z <= char.codePointAt(0) && char.codePointAt(0) <= z + 9);
+  return zero === undefined ? undefined : String(char.codePointAt(0) - zero);
+}
+
+// lower is Simple_Lowercase_Mapping, code point by code point; toLowerCase has a longer one for U+0130 alone.
+const lower = (text) => Array.from(text, (char) => (char === '\u0130' ? 'i' : char.toLowerCase())).join('');
+
+// parseStep gives a step's id and what it does; argon2id does nothing to the text itself.
+function parseStep(name, position, names) {
+  if (Object.hasOwn(steps, name)) return { id: `${name}.1`, apply: steps[name], always: name === 'last4' };
+  const region = /^phone\(([A-Z]{2})\)$/.exec(name)?.[1];
+  if (region !== undefined && hasRegion(region)) return { id: `phone.1(${region})`, apply: (text) => phone(region, text, decimal) ?? steps.digits(text) };
+  const slow = slowParameters(name);
+  if (slow && position === names.length - 1) return { id: `argon2id.1(${slow.passes},${slow.kib})`, apply: (text) => text, always: true };
+  throw new Refused('step', `unknown step ${name}`);
+}
+
+// slowParameters reads argon2id(PASSES,KIB).
+function slowParameters(name) {
+  const match = /^argon2id\(([1-9][0-9]{0,9}),([1-9][0-9]{0,9})\)$/.exec(name);
+  if (!match) return null;
+  const [passes, kib] = match.slice(1).map(Number);
+  return passes <= 16 && kib >= 1024 && kib <= 262144 && passes * kib <= 1048576 ? { passes, kib } : null;
+}
+
 export function normaliserID(names) {
-  for (const name of names) if (!Object.hasOwn(steps, name)) throw new Refused('step', `unknown step ${name}`);
-  return names.length ? names.map((name) => `${name}.1`).join('+') : 'raw.1';
+  return names.length ? names.map((name, i) => parseStep(name, i, names).id).join('+') : 'raw.1';
 }
 
 export function normalise(names, text) {
-  normaliserID(names);
-  if (Array.from(text).some((char) => within(unassigned, char))) return text;
-  return names.reduce((t, name) => steps[name](t), text);
+  const skipped = Array.from(text).some((char) => within(unassigned, char));
+  return names.map((name, i) => parseStep(name, i, names)).reduce((t, step) => (skipped && !step.always ? t : step.apply(t)), text);
 }
 
 // ---- blind indexes
@@ -294,6 +323,21 @@ export function messages(names, text) {
   const found = (value.kind === 'array' ? value.items : [value]).map((item) => message(names, item));
   return sortedDistinct(found.filter((m) => m !== null));
 }
+
+// joined gives the one message of a compound index, or none: values has one node for each part.
+function joined(parts, values) {
+  if (values.length !== parts.length) throw new Refused('parts', `${values.length} values`);
+  const found = values.map((value, i) => message(parts[i], value));
+  return found.includes(null) ? [] : [Buffer.concat([Buffer.from('c'), u16(found.length), ...found.map(lp)])];
+}
+
+// compoundMessages takes the JSON text of an array with one value for each part.
+export function compoundMessages(parts, text) {
+  const value = new JSONReader(text).document();
+  return joined(parts, value.kind === 'array' ? value.items : [value]);
+}
+
+export const compoundID = (parts) => parts.map(normaliserID).join(',');
 
 export function storedValue({ key, kid, index, normaliser, bits }, msg) {
   const value = createHmac('sha256', indexKey(key, { index, normaliser, bits })).update(msg).digest().subarray(0, Math.ceil(bits / 8));
@@ -394,13 +438,19 @@ export function sealEvent(vector) {
   const indexes = {};
   for (const [name, index] of Object.entries(vector.plan.indexes)) {
     const msgs = [];
-    for (const [pointer, node] of walk(root)) {
-      if (index.pointers.includes(pointer)) msgs.push(...messages(index.steps, text.subarray(node.start, node.end)));
+    const nodes = new Map(walk(root));
+    if (index.parts) {
+      const values = index.pointers.map((pointer) => nodes.get(pointer));
+      if (!values.includes(undefined)) msgs.push(...joined(index.parts, values));
+    } else {
+      for (const [pointer, node] of nodes) {
+        if (index.pointers.includes(pointer)) msgs.push(...messages(index.steps, text.subarray(node.start, node.end)));
+      }
     }
     if (msgs.length === 0) continue;
     const { id: kid, key } = primary(vector, index.keyring, 'index');
     ids.add(`index:${kid}`);
-    const normaliser = normaliserID(index.steps);
+    const normaliser = index.parts ? compoundID(index.parts) : normaliserID(index.steps);
     indexes[name] = storedValues({ key: Buffer.from(key, 'hex'), kid, index: name, normaliser, bits: index.bits }, msgs).map(indexText);
   }
   return { wire: wire.toString('utf8'), key_ids: [...ids].sort(), blind_indexes: indexes };

@@ -8,7 +8,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,11 +18,9 @@ import (
 )
 
 type table struct {
-	Format      string            `json:"format"`
-	Description string            `json:"description"`
-	Source      string            `json:"source"`
-	Regions     map[string]region `json:"regions"`
-	Codes       map[string]code   `json:"codes"`
+	Format, Description, Source string
+	Regions                     map[string]region
+	Codes                       map[string]code
 }
 
 // region is what a number without a country code is read by.
@@ -65,11 +63,32 @@ func main() {
 		c.Trunk = trunk(m, c.Trunk)
 		t.Codes[cc] = c
 	}
-	out := json.NewEncoder(os.Stdout)
-	out.SetIndent("", " ")
-	if err := out.Encode(t); err != nil {
+	fmt.Printf("{\n \"format\": %s,\n \"description\": %s,\n \"source\": %s,\n \"regions\": {\n", text(t.Format), text(t.Description), text(t.Source))
+	printLines(t.Regions)
+	fmt.Println(" },\n \"codes\": {")
+	printLines(t.Codes)
+	fmt.Println(" }\n}")
+}
+
+// printLines writes one entry a line, sorted.
+func printLines[V any](entries map[string]V) {
+	names := slices.Sorted(maps.Keys(entries))
+	for i, name := range names {
+		comma := ","
+		if i == len(names)-1 {
+			comma = ""
+		}
+		fmt.Printf("  %s: %s%s\n", text(name), text(entries[name]), comma)
+	}
+}
+
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
 		panic(err)
 	}
+	// The spaces of the committed file.
+	return strings.NewReplacer(`":`, `": `, `","`, `", "`, `],"`, `], "`).Replace(string(b))
 }
 
 // lengthsOf gives the lengths of one kind of number; none stated means those of all kinds, -1 that the kind does not exist.
