@@ -424,6 +424,7 @@ type EventSchema struct {
 	reg       *Registry
 	validator *validator
 	plan      *Plan
+	wire      wireForm
 }
 
 // Type returns the event type.
