@@ -10,11 +10,12 @@ import {
   aad, compoundID, compoundMessages, eventKey, eventKeyInfo, indexKey, indexKeyInfo, indexText, messages, normalise, normaliserID, open, openEvent, pad, paddedLength, parseIndexText,
   Refused, sealBytes, sealEvent, storedValue,
 } from './format.mjs';
+import { readMessage, writeMessage } from './cloudevents.mjs';
 import { clearDigest, keysetData, openKeyring } from './keyring.mjs';
 import { readPlaces } from './places.mjs';
 
 const format = 'fieldcrypt-testvectors/1';
-const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings', 'steps', 'compounds'].map((name) => `${name}.json`);
+const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings', 'steps', 'compounds', 'cloudevents'].map((name) => `${name}.json`);
 // Argon2id is in Node from version 24 on; check.py and Go have it.
 const notHere = ['file-keks.json', 'slow-index-values.json'];
 
@@ -123,6 +124,20 @@ const kinds = {
 
   keyring(v) {
     same(v, openKeyring(required(v, 'keyring'), required(v, 'document'), { uri: required(v, 'kek'), key: bytes(v, 'kek_key') }));
+  },
+
+  cloudevent(v) {
+    const written = writeMessage(v.form, required(v, 'wire_event'), required(v, 'source'));
+    same(v, { ...written, body: written.body.toString('utf8') });
+    same(v, { wire_event: readMessage(v.form, { headers: v.headers, body: Buffer.from(v.body, 'utf8') }) });
+  },
+
+  'cloudevent-write'(v) {
+    writeMessage(v.form, required(v, 'wire_event'), required(v, 'source'));
+  },
+
+  'cloudevent-read'(v) {
+    same(v, { wire_event: readMessage(v.form, { headers: v.headers, body: Buffer.from(required(v, 'body'), 'utf8') }) });
   },
 };
 

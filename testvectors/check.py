@@ -904,6 +904,8 @@ FILES = [
     "compounds.json",
     "slow-index-values.json",
 ]
+# What Node and Go check.
+NOT_HERE = ["cloudevents.json"]
 
 
 def check(vector):
@@ -950,7 +952,7 @@ def main(arguments):
         failed += 1
         print("failed: " + ": ".join(what))
 
-    for name in sorted(set(os.listdir(directory)) - set(FILES)):
+    for name in sorted(set(os.listdir(directory)) - set(FILES) - set(NOT_HERE)):
         fail(name, "", "is a file that nothing here checks")
     for name in FILES:
         for vector in read(directory, name, fail):
