@@ -55,6 +55,11 @@ func TestMain(m *testing.M) { storetest.Main(m, dialect) }
 
 func TestConformance(t *testing.T) { storetest.Run(t, dialect) }
 
+func TestLawASearchFindsEachRowOnceWhileKeysAndIndexesChange(t *testing.T) {
+	t.Parallel()
+	storetest.RunSearchLaw(t, dialect, 30)
+}
+
 func TestConformanceOfWritesThroughDatabaseSQL(t *testing.T) {
 	t.Parallel()
 	storetest.RunWrites(t, sqlDialect("cache_statement"))

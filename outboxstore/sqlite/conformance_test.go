@@ -28,6 +28,11 @@ func TestMain(m *testing.M) { storetest.Main(m, dialect) }
 
 func TestConformance(t *testing.T) { storetest.Run(t, dialect) }
 
+func TestLawASearchFindsEachRowOnceWhileKeysAndIndexesChange(t *testing.T) {
+	t.Parallel()
+	storetest.RunSearchLaw(t, dialect, 100)
+}
+
 // database is a SQLite file as the suite sees it.
 type database struct {
 	path  string

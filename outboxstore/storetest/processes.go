@@ -46,6 +46,9 @@ type helperJob struct {
 	Keys    []keyringtest.Key
 	// First and Last are the events to write.
 	First, Last int
+	// Change and Stage are those of the law of search.
+	Change [2]how
+	Stage  stage
 }
 
 func help[Tx any](ctx context.Context, d Dialect[Tx], name string) error {
@@ -54,7 +57,7 @@ func help[Tx any](ctx context.Context, d Dialect[Tx], name string) error {
 		return err
 	}
 	jobs := map[string]func(context.Context, Database[Tx], Store[Tx], helperJob) error{
-		"migrate": migrateJob[Tx], "reencrypt": reencryptJob[Tx], "write": writeJob[Tx],
+		"migrate": migrateJob[Tx], "rebuild": rebuildJob[Tx], "reencrypt": reencryptJob[Tx], "write": writeJob[Tx],
 	}
 	do := jobs[name]
 	if do == nil {

@@ -21,6 +21,7 @@ func Run[Tx any](t *testing.T, d Dialect[Tx]) {
 		{"Replace", testReplace[Tx]},
 		{"Keyrings", testKeyrings[Tx]},
 		{"Reencrypt", testReencrypt[Tx]},
+		{"IndexVersions", testIndexVersions[Tx]},
 		{"Verify", testVerify[Tx]},
 		{"Model", testModel[Tx]},
 		{"Processes", testProcesses[Tx]},
