@@ -165,7 +165,7 @@ func (k *Keyring) judgeAge() {
 	case age < k.opts.MaxStale:
 		if !k.fresh.warned {
 			k.fresh.warned = true
-			k.log(slog.LevelWarn, "keyring not refreshed for long, it will not be used when it is too old", err, slog.Duration("left", k.opts.MaxStale-age))
+			k.log(slog.LevelWarn, "keyring not refreshed for long, it will not be used when it is too old", k.Revision(), err, slog.Duration("left", k.opts.MaxStale-age))
 			k.tell(EventGettingStale, err)
 		}
 	case !k.fresh.stale.Swap(true):
@@ -173,13 +173,13 @@ func (k *Keyring) judgeAge() {
 			k.fresh.stale.Store(false) // a refresh succeeded in this moment
 			return
 		}
-		k.log(slog.LevelError, "keyring too old, it gives no key until it is refreshed", err, slog.Duration("age", age))
+		k.log(slog.LevelError, "keyring too old, it gives no key until it is refreshed", k.Revision(), err, slog.Duration("age", age))
 		k.tell(EventStale, err)
 	}
 }
 
-func (k *Keyring) log(level slog.Level, message string, err error, more ...slog.Attr) {
-	attrs := append([]slog.Attr{slog.String("keyring", k.name), slog.Uint64("revision", k.Revision())}, more...)
+func (k *Keyring) log(level slog.Level, message string, revision uint64, err error, more ...slog.Attr) {
+	attrs := append([]slog.Attr{slog.String("keyring", k.name), slog.Uint64("revision", revision)}, more...)
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}

@@ -47,8 +47,8 @@ func (k *Keyring) reload(ctx context.Context) error {
 	}
 	defer sec.wipe()
 	// Only now is the document known to be authentic, and worth remembering.
-	if err := k.remember(ctx, d, old == nil); err != nil {
-		return err
+	if err := record(ctx, k.opts.Memory, d); err != nil {
+		k.log(slog.LevelWarn, "other processes cannot be told of the keyring's revision", d.revision, err) // a role that only reads, say
 	}
 	next, err := newSnapshot(d, sec, old)
 	if err != nil {
@@ -76,16 +76,7 @@ func (k *Keyring) reload(ctx context.Context) error {
 func (k *Keyring) recall(ctx context.Context, d *document, starting bool) error {
 	err := recall(ctx, k.opts.Memory, d)
 	if _, away := errors.AsType[*MemoryError](err); away && !starting {
-		k.log(slog.LevelWarn, "what other processes have seen of the keyring cannot be told", err)
-		return nil
-	}
-	return err
-}
-
-func (k *Keyring) remember(ctx context.Context, d *document, starting bool) error {
-	err := record(ctx, k.opts.Memory, d)
-	if err != nil && !starting {
-		k.log(slog.LevelWarn, "other processes cannot be told of the keyring's revision", err)
+		k.log(slog.LevelWarn, "what other processes have seen of the keyring cannot be told", d.revision, err)
 		return nil
 	}
 	return err

@@ -17,6 +17,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/keyring/vaultkeyring"
 )
 
@@ -42,6 +43,19 @@ type Session struct {
 	Log      *slog.Logger
 	// Vaults are the keyrings in Vault that the command has named so far, by URL: each logs in once in a run.
 	Vaults map[string]*vaultkeyring.Vault
+	// Memory is what the outboxes that the command has opened remember of keyrings; nil where it has opened none.
+	Memory keyring.Memory
+
+	atEnd []func() error
+}
+
+// AtEnd closes something when the command has run.
+func (s *Session) AtEnd(close func() error) { s.atEnd = append(s.atEnd, close) }
+
+func (s *Session) end() {
+	for _, close := range s.atEnd {
+		_ = close() // everything that counts has been written by then
+	}
 }
 
 // Command describes a command beyond what cobra knows of it.
@@ -69,6 +83,7 @@ func (a *App) RunE(c Command) func(*cobra.Command, []string) error {
 		if err := resolved.CheckOutput(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), outputs...); err != nil {
 			return ran{err}
 		}
+		defer s.end()
 		err = c.Run(cmd.Context(), s, args)
 		if flushed := s.Terminal.Flush(); err == nil {
 			err = flushed

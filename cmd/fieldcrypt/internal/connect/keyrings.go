@@ -37,7 +37,7 @@ func Keyrings(ctx context.Context, s *cli.Session, names ...string) (*keyring.Se
 		if err != nil {
 			return nil, err
 		}
-		ring, err := keyring.Open(ctx, configured.Name, p, p, keyring.Options{Logger: s.Log, Now: s.Now})
+		ring, err := keyring.Open(ctx, configured.Name, p, p, keyring.Options{Logger: s.Log, Now: s.Now, Memory: s.Memory})
 		if err != nil {
 			return nil, err
 		}
@@ -48,21 +48,30 @@ func Keyrings(ctx context.Context, s *cli.Session, names ...string) (*keyring.Se
 }
 
 // Manager changes the keyring of this name.
-func Manager(_ context.Context, s *cli.Session, name string) (*keyring.Manager, error) {
-	return manager(s, name, newPassphrase(s).ask)
+func Manager(ctx context.Context, s *cli.Session, name string) (*keyring.Manager, error) {
+	return manager(ctx, s, name, newPassphrase(s).ask)
 }
 
 // NewManager is Manager for a keyring that is to be created: a passphrase from a prompt is asked for twice, and a Transit key that another configured keyring
 // names is refused.
-func NewManager(_ context.Context, s *cli.Session, name string) (*keyring.Manager, error) {
-	m, err := manager(s, name, newPassphrase(s).askTwice)
+func NewManager(ctx context.Context, s *cli.Session, name string) (*keyring.Manager, error) {
+	m, err := manager(ctx, s, name, newPassphrase(s).askTwice)
 	if err != nil {
 		return nil, err
 	}
 	return m, checkKEKs(s, name)
 }
 
-func manager(s *cli.Session, name string, pass filekeyring.PassphraseFunc) (*keyring.Manager, error) {
+// ManagerAt is NewManager for another place than the configured one.
+func ManagerAt(ctx context.Context, s *cli.Session, name, url string) (*keyring.Manager, error) {
+	p, err := keyringPlace(s, settings.Keyring{Name: name, URL: url}, newPassphrase(s).askTwice)
+	if err != nil {
+		return nil, err
+	}
+	return keyring.NewManager(name, p, p, keyring.ManagerOptions{Actor: actor.Name(), Logger: s.Log, Now: s.Now, Memory: memoryOf(ctx, s)})
+}
+
+func manager(ctx context.Context, s *cli.Session, name string, pass filekeyring.PassphraseFunc) (*keyring.Manager, error) {
 	url, ok := s.Settings.KeyringURL(name)
 	if !ok {
 		hint := "give --keyring URL, set " + settings.EnvKeyring + ", or write keyring: into " + settings.FileName
@@ -75,7 +84,7 @@ func manager(s *cli.Session, name string, pass filekeyring.PassphraseFunc) (*key
 	if err != nil {
 		return nil, err
 	}
-	return keyring.NewManager(name, p, p, keyring.ManagerOptions{Actor: actor.Name(), Logger: s.Log, Now: s.Now})
+	return keyring.NewManager(name, p, p, keyring.ManagerOptions{Actor: actor.Name(), Logger: s.Log, Now: s.Now, Memory: memoryOf(ctx, s)})
 }
 
 // Others describes the other configured keyrings that exist, whose key ids must not be used again.

@@ -19,7 +19,11 @@ func Outbox(ctx context.Context, s *cli.Session) (outboxstore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openOutbox(ctx, u, sqlite.Options{})
+	store, err := openOutbox(ctx, u, sqlite.Options{})
+	if err == nil {
+		remember(s, store)
+	}
+	return store, err
 }
 
 // OutboxToMigrate opens the one outbox, and makes the database where there is none and it is a file.
@@ -87,6 +91,7 @@ func Outboxes(ctx context.Context, s *cli.Session) ([]OpenOutbox, error) {
 		if err != nil {
 			return nil, errors.Join(err, CloseOutboxes(all))
 		}
+		remember(s, store)
 		all = append(all, OpenOutbox{store, Redact(u)})
 	}
 	return all, nil

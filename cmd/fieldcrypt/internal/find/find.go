@@ -71,6 +71,11 @@ func (f *flags) run(ctx context.Context, s *cli.Session, args []string) error {
 	if err := criteria.read(ctx, s, args); err != nil {
 		return err
 	}
+	store, err := connect.Outbox(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
 	rings, err := connect.Keyrings(ctx, s, criteria.keyrings(reg, f.open)...)
 	if err != nil {
 		return err
@@ -83,11 +88,6 @@ func (f *flags) run(ctx context.Context, s *cli.Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	store, err := connect.Outbox(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	if err := outboxstore.CheckIndexes(ctx, store, criteria.indexes()); err != nil {
 		return err // the search would miss rows
 	}

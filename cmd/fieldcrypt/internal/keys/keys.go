@@ -11,10 +11,11 @@ import (
 func New(app *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "keys",
-		Short: "Create a keyring, list its keys, add one",
+		Short: "The life cycle of keys by hand",
 		Long: `The life cycle of keys by hand. For a new key in daily use see fieldcrypt rotate, which
 stages, waits and promotes.`,
 		Example: `  fieldcrypt keys create
   fieldcrypt keys list`,
-	}, newAdd(app), newCreate(app), newList(app))
+	}, newAdd(app), newBackup(app), newCreate(app), newDestroy(app), newDisable(app), newEnable(app), newHold(app), newList(app), newMove(app), newPromote(app),
+		newRestore(app), newRewrap(app), newStores(app))
 }

@@ -16,7 +16,6 @@ import (
 
 var commands = []string{
 	"wire-schema", "breaking", "index", "audit", "relay", "prune", "replay", "stats", "subject",
-	"keys promote", "keys disable", "keys enable", "keys destroy", "keys stores", "keys hold", "keys rewrap", "keys move", "keys backup", "keys restore",
 }
 
 // Flags, and what to do without them.

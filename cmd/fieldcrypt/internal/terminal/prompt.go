@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -57,4 +58,35 @@ func openTerminal(stdin io.Reader, stderr io.Writer) (tty *os.File, questions io
 		return tty, stderr, nil
 	}
 	return nil, nil, ErrNoTerminal
+}
+
+// Answer asks for a line that may be seen.
+func Answer(ctx context.Context, stdin io.Reader, stderr io.Writer, question string) (string, error) {
+	tty, questions, err := openTerminal(stdin, stderr)
+	if err != nil {
+		return "", err
+	}
+	if tty != stdin {
+		defer tty.Close()
+	}
+	fmt.Fprint(questions, question)
+	type answer struct {
+		line string
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		line, err := bufio.NewReader(tty).ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil // an answer that ends without a line break, or none at all
+		}
+		answered <- answer{line, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.line, a.err
+	case <-ctx.Done():
+		fmt.Fprintln(questions)
+		return "", ctx.Err()
+	}
 }

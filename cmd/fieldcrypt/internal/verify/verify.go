@@ -74,6 +74,14 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if err != nil {
 		return err
 	}
+	var stores []connect.OpenOutbox
+	if len(files) == 0 {
+		// Before the keyrings: the outboxes remember which of their documents is the newest.
+		if stores, err = connect.Outboxes(ctx, s); err != nil {
+			return err
+		}
+		defer connect.CloseOutboxes(stores)
+	}
 	verifier, err := f.verifier(ctx, s, reg)
 	if err != nil {
 		return err
@@ -82,7 +90,7 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if len(files) > 0 {
 		total, err = verifyLines(ctx, s, verifier, files)
 	} else {
-		total, err = f.stores(ctx, s, reg, verifier, since)
+		total, err = f.stores(ctx, s, reg, stores, verifier, since)
 	}
 	switch {
 	case err != nil:
@@ -134,12 +142,7 @@ func (f *flags) verifier(ctx context.Context, s *cli.Session, reg *schema.Regist
 	return envelope.NewVerifier(reg, envelope.VerifierOptions{Keyrings: rings})
 }
 
-func (f *flags) stores(ctx context.Context, s *cli.Session, reg *schema.Registry, verifier *envelope.Verifier, since time.Time) (total outcome, err error) {
-	stores, err := connect.Outboxes(ctx, s)
-	if err != nil {
-		return total, err
-	}
-	defer connect.CloseOutboxes(stores)
+func (f *flags) stores(ctx context.Context, s *cli.Session, reg *schema.Registry, stores []connect.OpenOutbox, verifier *envelope.Verifier, since time.Time) (total outcome, err error) {
 	workers := f.workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

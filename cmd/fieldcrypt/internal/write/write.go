@@ -67,15 +67,15 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if err != nil {
 		return err
 	}
-	sealer, err := connect.Sealer(ctx, s, reg)
-	if err != nil {
-		return err
-	}
 	store, err := connect.Outbox(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
+	sealer, err := connect.Sealer(ctx, s, reg)
+	if err != nil {
+		return err
+	}
 	if err := outboxstore.CheckIndexes(ctx, store, reg.Indexes()); err != nil {
 		return err
 	}

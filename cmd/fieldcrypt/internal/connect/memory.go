@@ -1,0 +1,72 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
+)
+
+// memories is what all configured outboxes remember of keyrings together.
+type memories []keyring.Memory
+
+func (all memories) Recall(ctx context.Context, name string) (seen []keyring.Seen, err error) {
+	for _, one := range all {
+		more, err := one.Recall(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, more...)
+	}
+	return seen, nil
+}
+
+func (all memories) Record(ctx context.Context, name string, s keyring.Seen) error {
+	var errs []error
+	for _, one := range all {
+		errs = append(errs, one.Record(ctx, name, s))
+	}
+	return errors.Join(errs...)
+}
+
+// memoryOf opens the configured outboxes for what they remember of keyrings. A change of a keyring does not wait for a database: one that cannot be asked is named
+// in a warning, and one that is not made or migrated yet remembers nothing.
+func memoryOf(ctx context.Context, s *cli.Session) keyring.Memory {
+	if s.Memory != nil {
+		return s.Memory
+	}
+	var all memories
+	for _, u := range s.Settings.Outboxes {
+		store, err := openOutbox(ctx, u, sqlite.Options{})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			s.AtEnd(store.Close)
+			_, err = store.KeyringMemory().Recall(ctx, "")
+		}
+		var missing *outboxstore.MissingError
+		switch {
+		case errors.As(err, &missing):
+		case err != nil:
+			s.Terminal.Warn("what processes have seen of the keyring cannot be asked of %s: %s", Redact(u), err)
+		default:
+			all = append(all, store.KeyringMemory())
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	s.Memory = all
+	return all
+}
+
+// remember makes the keyrings of this command go by what an outbox that it has opened remembers.
+func remember(s *cli.Session, store outboxstore.Store) {
+	all, _ := s.Memory.(memories)
+	s.Memory = append(all, store.KeyringMemory())
+}
