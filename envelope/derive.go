@@ -161,7 +161,12 @@ func eventAEAD(key *keyring.Key, info []byte) (cipher.AEAD, error) {
 		return nil, err
 	}
 	defer clear(ek[:])
-	block, err := aes.NewCipher(ek[:])
+	return newGCM(ek[:])
+}
+
+// newGCM is AES-256-GCM with nonces of 12 bytes and tags of 16.
+func newGCM(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
 	}
