@@ -23,6 +23,8 @@
 //	…
 //	handle(opened.Event.Payload) // the producer's bytes
 //
+// Typed does both for Go values, through encoding/json; package cloudevents turns what is sealed into messages, and reads them.
+//
 // A Resealer brings stored events under today's primary keys; a Verifier says what is wrong with them.
 //
 // # What it promises
