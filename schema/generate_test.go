@@ -131,6 +131,9 @@ func metaschemaOf(draft int) string {
 	return "https://json-schema.org/draft/2020-12/schema"
 }
 
+// mostShapes keeps a set of schemas small enough for many of them.
+const mostShapes = 300
+
 // generate makes a set of files: an event schema of the draft and up to two others.
 func generate(pick chooser, draft int) *generator {
 	g := &generator{pick: pick, applied: map[string]bool{}}
@@ -258,7 +261,7 @@ func (g *generator) fill(s *shape, depth, rank int) {
 		s.overlay = g.pick.IntN(6) == 1
 	}
 	g.assertions(s)
-	if depth == 0 {
+	if depth == 0 || len(g.shapes) > mostShapes {
 		return
 	}
 	all := applicatorsOf(s.draft)

@@ -327,12 +327,15 @@ func (p *Plan) declaresOthers(n *node) bool {
 func (p *Plan) says(n *node) bool { return p.saysUnless(n, map[*node]bool{}) }
 
 func (p *Plan) saysUnless(n *node, seen map[*node]bool) bool {
-	if n.never() || seen[n] {
+	if seen[n] {
 		return false
 	}
 	seen[n] = true
 	if p.flagged(n) {
 		return true
+	}
+	if n.never() {
+		return false
 	}
 	hidden := n.ref != nil && n.d.draft.refHidesSiblings()
 	for _, m := range n.raw.members {
