@@ -150,7 +150,7 @@ func canonicalID(id string) (string, error) {
 	if parsed == uuid.Nil || parsed == uuid.Max {
 		return "", &EventError{Field: "id", What: "is the nil or the max UUID", Next: next}
 	}
-	return parsed.String(), nil
+	return strings.ToLower(id), nil // what parsed.String() would write anew for each event
 }
 
 func checkType(typ string) error {
