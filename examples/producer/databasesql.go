@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -11,15 +10,7 @@ import (
 
 // issueSQL is issue for a service on database/sql, and so for sqlc, GORM or ent: WriteSQL takes their *sql.Tx.
 func (s *service) issueSQL(ctx context.Context, inv invoice) error {
-	payload, err := json.Marshal(inv)
-	if err != nil {
-		return err
-	}
-	sealed, err := s.sealer.Seal(ctx, envelope.Event{
-		Type:        "invoice.issued",
-		AggregateID: inv.Number,
-		Payload:     payload,
-	})
+	sealed, err := issued.Seal(ctx, s.sealer, envelope.Event{AggregateID: inv.Number}, inv)
 	if err != nil {
 		return err
 	}

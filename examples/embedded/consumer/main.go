@@ -120,17 +120,15 @@ func (c *consumer) pending(ctx context.Context) (events []envelope.Wire, err err
 }
 
 //readme:begin apply
+var issued = envelope.Typed[invoice]{Type: "invoice.issued"}
+
 func (c *consumer) apply(ctx context.Context, event envelope.Wire) error {
 	received, err := envelope.Parse(event, envelope.Limits{})
 	if err != nil {
 		return err
 	}
-	opened, err := c.opener.Open(ctx, received, envelope.OpenOptions{})
+	inv, _, err := issued.Open(ctx, c.opener, received, envelope.OpenOptions{})
 	if err != nil {
-		return err
-	}
-	var inv invoice
-	if err := json.Unmarshal(opened.Event.Payload, &inv); err != nil {
 		return err
 	}
 	tx, err := c.db.BeginTx(ctx, nil)

@@ -101,16 +101,10 @@ type line struct {
 }
 
 //readme:begin issue
+var issued = envelope.Typed[invoice]{Type: "invoice.issued"}
+
 func (s *service) issue(ctx context.Context, inv invoice) error {
-	payload, err := json.Marshal(inv)
-	if err != nil {
-		return err
-	}
-	sealed, err := s.sealer.Seal(ctx, envelope.Event{
-		Type:        "invoice.issued",
-		AggregateID: inv.Number,
-		Payload:     payload,
-	})
+	sealed, err := issued.Seal(ctx, s.sealer, envelope.Event{AggregateID: inv.Number}, inv)
 	if err != nil {
 		return err
 	}
