@@ -73,6 +73,8 @@ func newCustomers(db *sql.DB, dialect blindindex.Dialect, registry *schema.Regis
 	return nil, errors.New("the schema declares no blind index tax_id")
 }
 
+//readme:begin ddl
+
 // create makes the table, and the column of the blind index as the library says it is made.
 func (c *customers) create(ctx context.Context) error {
 	jsonType := "json" // not jsonb, which would change the sealed payload's bytes
@@ -91,6 +93,8 @@ func (c *customers) create(ctx context.Context) error {
 	}
 	return nil
 }
+
+//readme:end
 
 // seal gives a row's sealed payload and the value of its index column, which is NULL without a tax id.
 func (c *customers) seal(ctx context.Context, r customer) (payload string, taxID any, err error) {
@@ -146,6 +150,8 @@ func (c *customers) insert(ctx context.Context, r customer) (id string, err erro
 	})
 }
 
+//readme:begin unique
+
 // checkFree does what the unique index cannot do while more than one index key is usable: a tax id then has a form under
 // each, and two rows with one tax id would not collide. It looks for all forms, under a lock that all who insert take.
 func (c *customers) checkFree(ctx context.Context, tx *sql.Tx, taxID *string) error {
@@ -173,6 +179,21 @@ func (c *customers) checkFree(ctx context.Context, tx *sql.Tx, taxID *string) er
 	return nil
 }
 
+//readme:end
+
+//readme:begin search
+
+// candidates are the rows that may hold a tax id: in whatever form, under whatever usable key.
+func (c *customers) candidates(ctx context.Context, taxID string) (*sql.Rows, error) {
+	where, args, err := c.taxID.Where(c.dialect, 1, taxID)
+	if err != nil {
+		return nil, err
+	}
+	return c.db.QueryContext(ctx, "SELECT id, city, sealed FROM customers WHERE "+where+" ORDER BY id", args...)
+}
+
+//readme:end
+
 // find gives the customers with a tax id. The rows that the index gives are opened and compared, which an index of 128 bits
 // hardly needs: a shorter one gives rows of others, too.
 func (c *customers) find(ctx context.Context, taxID string) (found []customer, err error) {
@@ -180,11 +201,7 @@ func (c *customers) find(ctx context.Context, taxID string) (found []customer, e
 	if err != nil {
 		return nil, err
 	}
-	where, args, err := c.taxID.Where(c.dialect, 1, taxID)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := c.db.QueryContext(ctx, "SELECT id, city, sealed FROM customers WHERE "+where+" ORDER BY id", args...)
+	rows, err := c.candidates(ctx, taxID)
 	if err != nil {
 		return nil, err
 	}
