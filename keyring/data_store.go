@@ -43,29 +43,53 @@ func newDataStore(s DataStore) (DataStore, error) {
 	return DataStore{URL: clean, Query: s.Query}, nil
 }
 
-// withoutPassword takes out what a URL may hold that must not be written down.
-// What cannot be read as a URL, and so may hide one, is refused.
+// naming are the parameters of a server's URL that tell one database, or one
+// table, from another. A password may stand among the rest.
+var naming = []string{"host", "port", "dbname", "table"}
+
+// withoutPassword keeps what names a store, and the user. What cannot be read as
+// a URL, and so may hide a password, is refused.
 func withoutPassword(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" || strings.ContainsAny(u.Opaque, "@") {
+	if err != nil || u.Scheme == "" || strings.Contains(u.Opaque, "@") {
 		return "", &DataStoreError{}
 	}
-	if u.User != nil {
-		u.User = url.User(u.User.Username())
-		if u.User.Username() == "" {
-			u.User = nil
+	if u.Opaque != "" || u.Host == "" && u.User == nil && !strings.Contains(text, "://") {
+		return text, nil // a file
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	if name := u.User.Username(); name != "" {
+		shown.User = url.User(name)
+	}
+	kept := url.Values{}
+	for _, name := range naming {
+		if values := u.Query()[name]; len(values) > 0 {
+			kept[name] = values
 		}
 	}
-	query := u.Query()
-	changed := false
-	for name := range query {
-		if lower := strings.ToLower(name); strings.Contains(lower, "password") || strings.Contains(lower, "secret") || lower == "pwd" {
-			query.Del(name)
-			changed = true
-		}
+	shown.RawQuery = kept.Encode()
+	return shown.String(), nil
+}
+
+// Is says whether a URL names the same place, whoever the user is.
+func (s DataStore) Is(storeURL string) bool {
+	mine, errMine := place(s.URL)
+	theirs, errTheirs := place(storeURL)
+	return errMine == nil && errTheirs == nil && mine == theirs
+}
+
+func place(storeURL string) (string, error) {
+	clean, err := withoutPassword(storeURL)
+	if err != nil {
+		return "", err
 	}
-	if changed {
-		u.RawQuery = query.Encode()
+	u, err := url.Parse(clean)
+	if err != nil {
+		return "", &DataStoreError{}
+	}
+	u.User = nil
+	if u.Scheme == "postgresql" {
+		u.Scheme = "postgres"
 	}
 	return u.String(), nil
 }

@@ -48,11 +48,10 @@ func (d *Description) Propagation() time.Duration { return d.doc.propagation }
 // operators have listed them.
 func (d *Description) Stores() []DataStore { return slices.Clone(d.doc.stores) }
 
-// Lists says whether the keyring lists a store with this URL, with or without a
-// password, by whichever query.
+// Lists says whether the keyring lists a store with this URL, whatever the user,
+// the password and the query.
 func (d *Description) Lists(storeURL string) bool {
-	clean, err := withoutPassword(storeURL)
-	return err == nil && slices.ContainsFunc(d.doc.stores, func(s DataStore) bool { return s.URL == clean })
+	return slices.ContainsFunc(d.doc.stores, func(s DataStore) bool { return s.Is(storeURL) })
 }
 
 // Keys describes every key, destroyed ones too, in document order.

@@ -30,11 +30,8 @@ type DisableOptions struct {
 // Errors: *[PrimaryError], *[HeldError], *[TooEarlyError], *[KeyInUseError] which
 // names the store, *[StoreError] where one cannot be asked, *[UnlistedError].
 func (m *Manager) Disable(ctx context.Context, p Purpose, id KeyID, opts DisableOptions) (*Changed, error) {
-	before, err := m.Describe(ctx)
+	before, err := m.disablable(ctx, p, id, opts)
 	if err != nil {
-		return nil, err
-	}
-	if err := m.free(ctx, before, p, id, opts.Ask, opts.AssumeUnused); err != nil {
 		return nil, err
 	}
 	if opts.IfRevision == 0 {
@@ -49,14 +46,46 @@ func (m *Manager) Disable(ctx context.Context, p Purpose, id KeyID, opts Disable
 		case r.state == Destroyed:
 			return &KeyStateError{Keyring: m.name, Purpose: p, ID: id, State: r.state}
 		}
-		if ceased, was := r.ceased(); was {
-			if possible := ceased.Add(max(opts.NotPrimaryFor, h.propagation)); now.Before(possible) {
-				return &TooEarlyError{Keyring: m.name, Purpose: p, ID: id, Possible: possible, Disable: true}
-			}
+		if err := m.longCeased(h, r, now, opts); err != nil {
+			return err
 		}
 		r.enter(Disabled, now, m.opts.Actor)
 		return nil
 	})
+}
+
+// CheckDisable says whether Disable would disable the key now. It changes
+// nothing.
+func (m *Manager) CheckDisable(ctx context.Context, p Purpose, id KeyID, opts DisableOptions) error {
+	_, err := m.disablable(ctx, p, id, opts)
+	return err
+}
+
+// disablable asks what costs nothing before it asks the stores.
+func (m *Manager) disablable(ctx context.Context, p Purpose, id KeyID, opts DisableOptions) (*Description, error) {
+	d, err := m.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r := d.doc.find(p, id); r != nil && r.state.Usable() {
+		if err := m.longCeased(d.doc.header, r, m.now(), opts); err != nil {
+			return nil, err
+		}
+	}
+	return d, m.free(ctx, d, p, id, opts.Ask, opts.AssumeUnused)
+}
+
+// longCeased refuses a key that was primary so recently that some process may
+// still write under it.
+func (m *Manager) longCeased(h *header, r *keyRecord, now time.Time, opts DisableOptions) error {
+	ceased, was := r.ceased()
+	if !was || r.state == Primary {
+		return nil
+	}
+	if possible := ceased.Add(max(opts.NotPrimaryFor, h.propagation)); now.Before(possible) {
+		return &TooEarlyError{Keyring: m.name, Purpose: r.purpose, ID: r.id, Possible: possible, Disable: true}
+	}
+	return nil
 }
 
 // Enable brings a disabled key back: it opens and is searched again. Nothing is

@@ -242,7 +242,7 @@ func TestStoresAreListedWithoutTheirPasswords(t *testing.T) {
 	t.Parallel()
 	_, m, _, _ := rotated(t)
 	for given, want := range map[string]string{
-		"postgres://app:s3cret@db/outbox?sslmode=require": "postgres://app@db/outbox?sslmode=require",
+		"postgres://app:s3cret@db/outbox?sslmode=require": "postgres://app@db/outbox",
 		"postgres://db/outbox?password=s3cret&table=a.b":  "postgres://db/outbox?table=a.b",
 		"postgres://db/outbox?sslpassword=s3cret":         "postgres://db/outbox",
 		"sqlite:/var/lib/app/outbox.db":                   "sqlite:/var/lib/app/outbox.db",
@@ -263,6 +263,18 @@ func TestStoresAreListedWithoutTheirPasswords(t *testing.T) {
 		}
 		if d, err = m.RemoveStore(ctx, keyring.DataStore{URL: given}); err != nil || d.Lists(want) {
 			t.Errorf("%s: not removed, %v", want, err)
+		}
+	}
+	same := keyring.DataStore{URL: "postgres://rotator@db/outbox?table=a.b"}
+	for given, want := range map[string]bool{
+		"postgres://app:s3cret@db/outbox?sslmode=require&table=a.b": true,
+		"postgresql://db/outbox?table=a.b":                          true,
+		"postgres://db/outbox":                                      false,
+		"postgres://db2/outbox?table=a.b":                           false,
+		"%%":                                                        false,
+	} {
+		if same.Is(given) != want {
+			t.Errorf("%s is the same place: %t, want %t", given, !want, want)
 		}
 	}
 	for _, bad := range []string{"", "no scheme", "host=db password=s3cret", "postgres://a b:s3cret@db/", "sqlite:x@y:s3cret"} {

@@ -76,3 +76,18 @@ func (s *Set) Names() []string {
 	}
 	return slices.Sorted(maps.Keys(s.rings))
 }
+
+// Unlisted names the keyrings of the set that list stores and not this one: one
+// of their keys could be disabled although data here needs it. A service asks
+// when it starts, with its outbox's URL, and warns. A keyring that lists no store
+// at all is not named: none of its keys is disabled without a word about that.
+func (s *Set) Unlisted(storeURL string) []string {
+	var names []string
+	for _, name := range s.Names() {
+		ring, _ := s.Keyring(name)
+		if d := ring.Describe(); len(d.Stores()) > 0 && !d.Lists(storeURL) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -91,3 +91,22 @@ func TestKeyringsThatShareSomethingDoNotFormASet(t *testing.T) {
 		t.Fatal("took a nil keyring")
 	}
 }
+
+func TestASetNamesTheKeyringsThatListOtherStoresOnly(t *testing.T) {
+	t.Parallel()
+	listing, silent := keyringtest.NewRing(t, keyringtest.Options{Name: "health"}), keyringtest.New(t)
+	if _, err := listing.Manager.AddStore(ctx, keyring.DataStore{URL: "postgres://app@db/shop"}); err != nil {
+		t.Fatal(err)
+	}
+	listing.Refresh()
+	set, err := keyring.NewSet(listing.Keyring, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := set.Unlisted("postgres://producer:secret@db/shop"); len(got) != 0 {
+		t.Errorf("listed, and named: %v", got)
+	}
+	if got := set.Unlisted("postgres://app@db/other"); !slices.Equal(got, []string{"health"}) {
+		t.Errorf("got %v", got)
+	}
+}

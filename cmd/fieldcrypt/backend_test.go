@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -28,6 +29,8 @@ type backend struct {
 	env map[string]string
 	// secrets stand in no standard error.
 	secrets []string
+	// lose takes the project's keyring away, on servers.
+	lose func()
 }
 
 func (b *backend) inFiles() bool { return len(b.env) == 0 }
@@ -70,6 +73,7 @@ func serverBackend(t testing.TB, vault *testenv.VaultServer, database string) *b
 		env:     map[string]string{"VAULT_ADDR": vault.Address, "VAULT_TOKEN": vault.RootToken},
 		secrets: []string{password, vault.RootToken},
 	}
+	b.lose = func() { vault.Must(http.MethodDelete, vault.KV+"/data/team/default", nil) }
 	missing := *db
 	missing.Path = "/no_such_database"
 	b.names["MISSING"] = missing.String()

@@ -71,6 +71,7 @@ func runScripts(t *testing.T, dir string, on func(testing.TB) *backend) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":   exits,
 			"keyring": makeKeyring,
+			"lose":    loseKeyring,
 			"project": makeProject,
 			"repeat":  repeat,
 			"saved":   saved,
@@ -154,6 +155,16 @@ func makeProject(ts *testscript.TestScript, neg bool, args []string) {
 		create = append(create, "--propagation", args[0])
 	}
 	ts.Check(ts.Exec("fieldcrypt", create...))
+}
+
+// loseKeyring takes the project's keyring away: lose
+func loseKeyring(ts *testscript.TestScript, neg bool, args []string) {
+	b := ts.Value(backendKey{}).(*backend)
+	if b.inFiles() {
+		ts.Check(os.Remove(ts.MkAbs("keyring.json")))
+		return
+	}
+	b.lose()
 }
 
 // repeat writes a line that is too long for a script: repeat FILE PART…, where a PART of the form COUNT*TEXT stands for that many times TEXT.

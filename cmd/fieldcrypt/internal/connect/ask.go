@@ -12,6 +12,7 @@ import (
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
 )
 
@@ -26,7 +27,7 @@ func DataStore(u, query string) (keyring.DataStore, error) {
 			return keyring.DataStore{}, err
 		}
 		u = "sqlite:" + path
-		if table != "" {
+		if table != outboxstore.DefaultTable {
 			u += "?table=" + table
 		}
 	}
@@ -39,7 +40,7 @@ func Ask(s *cli.Session) keyring.Ask {
 		id := string(key.Purpose) + ":" + key.ID.String()
 		u := store.URL
 		for _, configured := range s.Settings.Outboxes {
-			if named, err := DataStore(configured, ""); err == nil && named.URL == store.URL {
+			if named, err := DataStore(configured, ""); err == nil && store.Is(named.URL) {
 				u = configured
 			}
 		}

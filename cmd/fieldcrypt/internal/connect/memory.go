@@ -11,13 +11,13 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
 )
 
-// memories is what all configured outboxes remember of keyrings together.
+// memories is what all configured outboxes remember of keyrings together. One that is not migrated remembers nothing: whatever else the command does with it says so.
 type memories []keyring.Memory
 
 func (all memories) Recall(ctx context.Context, name string) (seen []keyring.Seen, err error) {
 	for _, one := range all {
 		more, err := one.Recall(ctx, name)
-		if err != nil {
+		if err != nil && !isMissing(err) {
 			return nil, err
 		}
 		seen = append(seen, more...)
@@ -28,13 +28,20 @@ func (all memories) Recall(ctx context.Context, name string) (seen []keyring.See
 func (all memories) Record(ctx context.Context, name string, s keyring.Seen) error {
 	var errs []error
 	for _, one := range all {
-		errs = append(errs, one.Record(ctx, name, s))
+		if err := one.Record(ctx, name, s); !isMissing(err) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
 
+func isMissing(err error) bool {
+	_, missing := errors.AsType[*outboxstore.MissingError](err)
+	return missing
+}
+
 // memoryOf opens the configured outboxes for what they remember of keyrings. A change of a keyring does not wait for a database: one that cannot be asked is named
-// in a warning, and one that is not made or migrated yet remembers nothing.
+// in a warning, and one that is not made yet remembers nothing.
 func memoryOf(ctx context.Context, s *cli.Session) keyring.Memory {
 	if s.Memory != nil {
 		return s.Memory
@@ -49,14 +56,11 @@ func memoryOf(ctx context.Context, s *cli.Session) keyring.Memory {
 			s.AtEnd(store.Close)
 			_, err = store.KeyringMemory().Recall(ctx, "")
 		}
-		var missing *outboxstore.MissingError
-		switch {
-		case errors.As(err, &missing):
-		case err != nil:
+		if err != nil && !isMissing(err) {
 			s.Terminal.Warn("what processes have seen of the keyring cannot be asked of %s: %s", Redact(u), err)
-		default:
-			all = append(all, store.KeyringMemory())
+			continue
 		}
+		all = append(all, store.KeyringMemory())
 	}
 	if len(all) == 0 {
 		return nil

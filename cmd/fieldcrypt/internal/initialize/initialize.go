@@ -16,6 +16,7 @@ import (
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/actor"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
@@ -32,6 +33,8 @@ const (
 	passphraseFile = "passphrase"
 	keyringFile    = "keyring.json"
 	ignoreFile     = ".gitignore"
+	// outboxFile is what the settings name; fieldcrypt migrate makes it.
+	outboxFile = "outbox.db"
 )
 
 var files = []string{settings.FileName, schemaFile, eventsFile, passphraseFile, keyringFile, ignoreFile}
@@ -133,7 +136,14 @@ func (p *project) keyring(ctx context.Context, s *cli.Session, passphrase string
 	if err != nil {
 		return err
 	}
-	_, err = manager.Create(ctx, keyring.CreateOptions{})
+	if _, err = manager.Create(ctx, keyring.CreateOptions{}); err != nil {
+		return err
+	}
+	outbox, err := connect.DataStore("sqlite:"+filepath.Join(p.dir, outboxFile), "")
+	if err != nil {
+		return err
+	}
+	_, err = manager.AddStore(ctx, outbox)
 	return err
 }
 

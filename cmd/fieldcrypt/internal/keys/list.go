@@ -2,6 +2,7 @@ package keys
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -63,21 +64,38 @@ func (f *list) run(ctx context.Context, s *cli.Session, ids []string) error {
 	return say(s, chosen)
 }
 
+// listed is one line of machine output.
+type listed struct {
+	Keyring string `json:"keyring"`
+	ID      string `json:"id"`
+	Purpose string `json:"purpose"`
+	State   string `json:"state"`
+	Since   string `json:"since"`
+	// HeldUntil and HoldReason are those of a held key, Everywhere the second date of a destroyed one.
+	HeldUntil  string `json:"held_until,omitempty"`
+	HoldReason string `json:"hold_reason,omitempty"`
+	Everywhere string `json:"destroyed_everywhere,omitempty"`
+}
+
 // say writes keys as lines of a table, or as machine output.
 func say(s *cli.Session, keys []keyring.KeyInfo) error {
 	for _, k := range keys {
 		since := k.Since.UTC().Format(time.RFC3339)
+		line := listed{Keyring: k.Keyring, ID: k.ID.String(), Purpose: string(k.Purpose), State: string(k.State), Since: since}
+		more := ""
+		if k.Hold != nil {
+			line.HeldUntil, line.HoldReason = k.Hold.Until.UTC().Format(time.RFC3339), k.Hold.Reason
+			more = fmt.Sprintf(", held until %s by %s: %s", line.HeldUntil, k.Hold.Author, line.HoldReason)
+		}
+		if !k.Everywhere.IsZero() {
+			line.Everywhere = k.Everywhere.UTC().Format(time.RFC3339)
+			more += ", destroyed everywhere since " + line.Everywhere
+		}
 		var err error
 		if s.JSON() {
-			err = s.Terminal.JSON(struct {
-				Keyring string `json:"keyring"`
-				ID      string `json:"id"`
-				Purpose string `json:"purpose"`
-				State   string `json:"state"`
-				Since   string `json:"since"`
-			}{k.Keyring, k.ID.String(), string(k.Purpose), string(k.State), since})
+			err = s.Terminal.JSON(line)
 		} else {
-			err = s.Terminal.Printf("%s  %s  %-5s  %-9s  since %s by %s", k.Keyring, k.ID, k.Purpose, k.State, since, k.Author)
+			err = s.Terminal.Printf("%s  %s  %-5s  %-9s  since %s by %s%s", k.Keyring, k.ID, k.Purpose, k.State, since, k.Author, more)
 		}
 		if err != nil {
 			return err

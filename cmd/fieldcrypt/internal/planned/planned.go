@@ -15,15 +15,12 @@ import (
 )
 
 var commands = []string{
-	"wire-schema", "breaking", "index", "audit", "relay", "prune", "replay", "stats", "subject",
+	"wire-schema", "breaking", "audit", "relay", "prune", "replay", "stats", "subject",
 }
 
 // Flags, and what to do without them.
 var flags = map[string]string{
-	"rotate --retire":       "rotate without it: old keys stay active, and everything they sealed still opens",
-	"rotate --retire-only":  "leave the old keys active: everything they sealed still opens",
-	"rotate --retire-after": "rotate without it: old keys stay active, and everything they sealed still opens",
-	"validate --wire":       "`fieldcrypt verify --keyless FILE` checks sealed lines",
+	"validate --wire": "`fieldcrypt verify --keyless FILE` checks sealed lines",
 }
 
 // Install makes calls of planned commands and flags below root fail with a clear error.

@@ -15,6 +15,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/completion"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/find"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/index"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/initialize"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/keys"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/lint"
@@ -48,6 +49,7 @@ outbox table.`,
 	},
 		completion.New(app),
 		find.New(app),
+		index.New(app),
 		initialize.New(app),
 		keys.New(app),
 		lint.New(app),

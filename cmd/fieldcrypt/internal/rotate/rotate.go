@@ -24,6 +24,9 @@ type flags struct {
 	purpose       string
 	reEncrypt     bool
 	reEncryptOnly bool
+	retireKeys    bool
+	retireOnly    bool
+	retireAfter   duration.Value
 	stage         bool
 }
 
@@ -36,6 +39,9 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.purpose, "purpose", string(keyring.Seal), "rotate `seal|index|all` keys")
 	set.BoolVar(&f.reEncrypt, "re-encrypt", false, "then bring stored rows, ciphertexts and indexes, under the primaries")
 	set.BoolVar(&f.reEncryptOnly, "re-encrypt-only", false, "only bring stored rows under the primaries; no key is made")
+	set.BoolVar(&f.retireKeys, "retire", false, "then disable the keys that nothing needs any more")
+	set.Var(&f.retireAfter, "retire-after", "disable no key before it has ceased to be primary for this `DURATION` (default 30d)")
+	set.BoolVar(&f.retireOnly, "retire-only", false, "only disable the keys that nothing needs any more; no key is made")
 	set.BoolVar(&f.stage, "stage", false, "only stage a key")
 }
 
@@ -52,11 +58,16 @@ any point. Of two runs at once the loser says which revision and actor won, and 
 
 With --re-encrypt stored rows are then sealed anew under the primaries, in small
 transactions, beside writers and other resealers; a row is changed only if it still is what
-was read, and one that does not open is left as it is and named (exit 3).`,
+was read, and one that does not open is left as it is and named (exit 3).
+
+With --retire, keys that ceased to be primary --retire-after ago and that nothing needs are
+then disabled: every store that the keyring lists (fieldcrypt keys stores) is asked, and one
+that cannot be asked is named and ends it (exit 1). What holds a key back is said.`,
 		Example: `  fieldcrypt rotate --re-encrypt
   fieldcrypt rotate --if-older-than 90d
   fieldcrypt rotate --stage && sleep 600 && fieldcrypt rotate --promote
-  fieldcrypt rotate --now --purpose all --re-encrypt`,
+  fieldcrypt rotate --now --purpose all --re-encrypt
+  fieldcrypt rotate --purpose all --if-older-than 90d --re-encrypt --retire`,
 		Args: cli.NoArgs,
 		RunE: app.RunE(cli.Command{Run: f.run}),
 	}
@@ -73,6 +84,9 @@ func (f *flags) check() error {
 		{f.stage && f.now, "--stage and --now"},
 		{f.stage && f.reEncrypt, "--stage and --re-encrypt"},
 		{f.promote && f.ifOlderThan.IsSet, "--promote and --if-older-than"},
+		{f.stage && f.retireKeys, "--stage and --retire"},
+		{f.retireOnly && (f.stage || f.promote || f.now || f.ifOlderThan.IsSet || f.reEncrypt || f.reEncryptOnly), "--retire-only and what makes, promotes or re-encrypts"},
+		{f.retireAfter.IsSet && !f.retireKeys && !f.retireOnly, "--retire-after and no --retire or --retire-only"},
 		{f.reEncryptOnly && (f.stage || f.promote || f.now || f.ifOlderThan.IsSet), "--re-encrypt-only and what makes or promotes a key"},
 	}
 	for _, c := range conflicts {
@@ -107,19 +121,29 @@ func (f *flags) run(ctx context.Context, s *cli.Session, _ []string) error {
 		}
 		defer re.close()
 	}
-	if !f.reEncryptOnly {
+	if !f.reEncryptOnly && !f.retireOnly {
 		if err := f.rotateKeys(ctx, s); err != nil {
 			return err
 		}
 	}
-	if re == nil {
-		return nil
+	if re != nil {
+		err := re.run(ctx, f.dryRun)
+		if err != nil && !f.reEncryptOnly && !f.dryRun {
+			return afterRotation(err)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	err := re.run(ctx, f.dryRun)
-	if err != nil && !f.reEncryptOnly && !f.dryRun {
-		return afterRotation(err)
+	switch {
+	case f.retireOnly:
+		return f.retire(ctx, s)
+	case f.retireKeys:
+		if err := f.retire(ctx, s); err != nil {
+			return afterSteps(err)
+		}
 	}
-	return err
+	return nil
 }
 
 // afterRotation says of a re-encryption that was broken off what is done and what is left: the same command again would make a further key.

@@ -72,7 +72,7 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 		return err
 	}
 	defer store.Close()
-	sealer, err := connect.Sealer(ctx, s, reg)
+	sealer, err := connect.SealerFor(ctx, s, reg)
 	if err != nil {
 		return err
 	}
