@@ -32,7 +32,7 @@ type Typed[T any] struct {
 // Seal writes v as the event's payload and seals that. The event has no payload of its own, and its type and version are those of t or left out.
 // Neither v nor anything it points to is changed, so the same value may be sealed again, or in several goroutines at once.
 //
-// The JSON is what json.Marshal writes, but for <, > and &, which stay as they are. Text that is not valid UTF-8 is refused, where json.Marshal would
+// The JSON is what json.Marshal writes of a pointer to v, but for <, > and &, which stay as they are. Text that is not valid UTF-8 is refused, where json.Marshal would
 // replace it.
 //
 // Errors are *EncodeError where v has no such JSON, *EventError where the event is of another type, and those of Sealer.Seal; the offsets that these give
@@ -44,7 +44,7 @@ func (t Typed[T]) Seal(ctx context.Context, s *Sealer, e Event, v T) (Sealed, er
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)
 	to.SetEscapeHTML(false)
-	if err := to.Encode(v); err != nil {
+	if err := to.Encode(&v); err != nil { // through a pointer, or methods on *T would not be called, and a big.Int be {}
 		return Sealed{}, encodeError[T](err)
 	}
 	e.Payload = bytes.TrimSuffix(text.Bytes(), []byte("\n"))

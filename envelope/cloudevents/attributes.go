@@ -199,7 +199,7 @@ func (in *incoming) attribute(n int, name, value string) error {
 		return malformed(label, "has a character that no attribute may have", "attributes are UTF-8 without control characters and noncharacters")
 	}
 	in.attributes[name] = value
-	if isReserved(name) || !in.codec.keep(name) {
+	if isReserved(name) || !in.codec.keeps(name) {
 		return nil
 	}
 	if header, mapped := in.codec.headerOf[name]; mapped {
@@ -330,8 +330,9 @@ func modeOf(contentType string) (mode, error) {
 // maxText is the size of the largest text of an event in the JSON form: a payload in base64, and attributes of which each byte is escaped.
 func (c *Codec) maxText() int {
 	const attributes = maxAttributes * len(`\u0000`)
-	if c.limits.MaxWire > math.MaxInt/2-attributes {
+	most := c.limits.WithDefaults().MaxWire
+	if most > math.MaxInt/2-attributes {
 		return math.MaxInt
 	}
-	return base64.StdEncoding.EncodedLen(c.limits.MaxWire) + attributes
+	return base64.StdEncoding.EncodedLen(most) + attributes
 }

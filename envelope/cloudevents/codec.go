@@ -24,7 +24,7 @@ type Options struct {
 	Source string
 }
 
-// Codec writes and reads messages. Safe for concurrent use.
+// Codec writes and reads messages. Safe for concurrent use. Its zero value reads with the defaults of Options.
 type Codec struct {
 	source      string
 	limits      envelope.Limits
@@ -36,7 +36,7 @@ type Codec struct {
 // New makes a Codec. An error is an *envelope.OptionError.
 func New(opts Options) (*Codec, error) {
 	c := &Codec{
-		source: opts.Source, limits: opts.Limits.WithDefaults(), keep: opts.KeepHeader,
+		source: opts.Source, limits: opts.Limits, keep: opts.KeepHeader,
 		attributeOf: make(map[string]string), headerOf: make(map[string]string),
 	}
 	var refused *envelope.OptionError
@@ -45,9 +45,6 @@ func New(opts Options) (*Codec, error) {
 	}
 	if c.source != "" && !isSource(c.source, true) {
 		return nil, &envelope.OptionError{Option: "Source", What: "is no URI reference of printable ASCII, such as https://shop.example/invoices"}
-	}
-	if c.keep == nil {
-		c.keep = func(string) bool { return true }
 	}
 	for header, attribute := range opts.HeaderAttributes {
 		const option = "HeaderAttributes"
@@ -68,6 +65,8 @@ func New(opts Options) (*Codec, error) {
 	}
 	return c, nil
 }
+
+func (c *Codec) keeps(name string) bool { return c.keep == nil || c.keep(name) }
 
 // isSource says whether text can be a source. What is written is held to the characters of RFC 3986; what is read, to what a parser takes.
 func isSource(text string, strict bool) bool {

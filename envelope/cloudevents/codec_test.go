@@ -285,6 +285,15 @@ func TestOptionsThatCannotBeKeptAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	message, err := newCodec(t, Options{}).Message(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if received, err := new(Codec).ParseMessage(message); err != nil || new(Codec).MaxBody() != reader.MaxBody() {
+		t.Errorf("the zero value does not read: %v", err)
+	} else {
+		same(t, received.Wire(), sealed.Wire())
+	}
 	var option *envelope.OptionError
 	if _, err := reader.Message(sealed); !errors.As(err, &option) || option.Option != "Source" {
 		t.Errorf("writing without a source: %v", err)

@@ -34,6 +34,8 @@ const brokerPrefix = "ce_"
 // Message writes an event for a broker: CloudEvents' binary mode with the header names of its Kafka binding. The body shares the event's payload and must
 // not be changed. Messages of one aggregate stay in order if the aggregate id is their key.
 //
+// The event's own headers may hold any UTF-8, line breaks too; a broker whose protocol is text must take care of that, as for any header.
+//
 // Errors are *Error of KindUnfit or KindTooLarge, envelope.ErrZero, and *envelope.OptionError without Options.Source.
 func (c *Codec) Message(e envelope.InWireForm) (Message, error) {
 	out, err := c.outgoing(e)
@@ -76,7 +78,7 @@ func (c *Codec) ParseMessage(m Message) (envelope.Received, error) {
 			return envelope.Received{}, misplacedType()
 		case isAttribute:
 			err = in.attribute(i, name, string(h.Value))
-		case h.Key == contentTypeName || kind == modeStructured || !c.keep(h.Key):
+		case h.Key == contentTypeName || kind == modeStructured || !c.keeps(h.Key):
 			continue
 		default:
 			if err = in.grow(len(h.Key) + len(h.Value)); err == nil {
