@@ -86,3 +86,23 @@ func TestAnOutputWithoutBenchmarksIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// docs/performance.md must be of this program as it is: the same rows, the same promises.
+func TestTheCommittedPageHasEveryRow(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/performance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, b := range bounds() {
+		if !strings.Contains(page, b.promise()) {
+			t.Errorf("docs/performance.md lacks %q; make it anew", b.promise())
+		}
+	}
+	for _, way := range ways {
+		if !strings.Contains(page, "| "+way.what+" |") {
+			t.Errorf("docs/performance.md lacks %q; make it anew", way.what)
+		}
+	}
+}
