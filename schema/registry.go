@@ -326,10 +326,15 @@ func (r *Registry) newCompiler() *jsonschema.Compiler {
 
 // newValidator wraps a compiled schema; where payloads could multiply its work, with a meter.
 func (r *Registry) newValidator(e *EventSchema, compiled *jsonschema.Schema) *validator {
-	v := &validator{plain: compiled}
 	if !e.plan.multiplies() {
-		return v
+		return &validator{plain: compiled}
 	}
+	return r.newMetered(e, compiled)
+}
+
+// newMetered wraps a compiled schema with a meter.
+func (r *Registry) newMetered(e *EventSchema, compiled *jsonschema.Schema) *validator {
+	v := &validator{plain: compiled}
 	v.metered = make(chan *metered, runtime.GOMAXPROCS(0))
 	v.slots = make(chan struct{}, cap(v.metered))
 	v.compile = func() (*metered, error) {

@@ -121,7 +121,10 @@ func descend(dec *jsontext.Decoder, token string) bool {
 
 // Validate checks a plaintext payload against the schema. The payload must be strict JSON with bounded numbers already, which is the
 // caller's duty (package envelope does it). It returns nil or a *ValidationError.
-func (e *EventSchema) Validate(payload []byte) error {
+func (e *EventSchema) Validate(payload []byte) error { return e.judge(payload) }
+
+// judge validates a payload against the compiled schema, that of the event or that of its wire form.
+func (e *EventSchema) judge(payload []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.UseNumber()
 	var v any
