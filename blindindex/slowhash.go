@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/argon2"
 )
@@ -66,4 +67,24 @@ func (h *slowHash) message(message, salt []byte) []byte {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()
 	return append([]byte{slowMessage}, argon2.IDKey(message, salt, h.passes, h.kib, slowLanes, slowHashSize)...)
+}
+
+// SlowHashTime measures what a step argon2id(PASSES,KIB) costs here: the fastest of three hashes, by the given clock.
+//
+// Errors: those of [ParseNormalizer].
+func SlowHashTime(step string, now func() time.Time) (time.Duration, error) {
+	n, err := ParseNormalizer([]string{step})
+	if err != nil {
+		return 0, err
+	}
+	if n.slow == nil {
+		return 0, &StepParameterError{Step: step, Want: "to be argon2id" + slowHashWant()}
+	}
+	fastest := time.Duration(math.MaxInt64)
+	for range 3 {
+		start := now()
+		n.slow.message([]byte{stringMessage, '1'}, make([]byte, slowSaltSize))
+		fastest = min(fastest, now().Sub(start))
+	}
+	return fastest, nil
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/fieldcrypt/fieldcrypt/blindindex"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/schema"
@@ -46,6 +47,13 @@ type Store interface {
 
 	// KeyUse says how many rows need one key, "seal:KID" or "index:KID", and since when.
 	KeyUse(ctx context.Context, keyID string) (KeyUse, error)
+
+	// IndexBuckets says how the stored values of one blind index fall into buckets, by key id: what the column shows without a key.
+	IndexBuckets(ctx context.Context, index string) ([]KeyBuckets, error)
+
+	// RowBuckets says how rows fall into buckets by all of the given indexes together, rows without any of them left out. A row's values
+	// under two keys are two buckets.
+	RowBuckets(ctx context.Context, indexes []string) ([]blindindex.BucketCount, error)
 
 	// KeyringMemory remembers in the database, for all processes that use it, the newest document of each keyring.
 	KeyringMemory() keyring.Memory

@@ -18,6 +18,7 @@ func Run[Tx any](t *testing.T, d Dialect[Tx]) {
 		{"Migrate", testMigrate[Tx]},
 		{"Read", testRead[Tx]},
 		{"Find", testFind[Tx]},
+		{"Buckets", testBuckets[Tx]},
 		{"Replace", testReplace[Tx]},
 		{"Keyrings", testKeyrings[Tx]},
 		{"Reencrypt", testReencrypt[Tx]},
