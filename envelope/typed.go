@@ -33,7 +33,7 @@ type Typed[T any] struct {
 // Neither v nor anything it points to is changed, so the same value may be sealed again, or in several goroutines at once.
 //
 // The JSON is what json.Marshal writes of a pointer to v, but for <, > and &, which stay as they are. Text that is not valid UTF-8 is refused, where json.Marshal would
-// replace it.
+// replace it, and so is what Open would refuse: two members whose names differ in case alone, one of them sealed.
 //
 // Errors are *EncodeError where v has no such JSON, *EventError where the event is of another type, and those of Sealer.Seal; the offsets that these give
 // count in the JSON that was written.

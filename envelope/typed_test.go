@@ -203,6 +203,9 @@ func TestGoValuesComeBackEqualAndTheirFlaggedFieldsAreTokens(t *testing.T) {
 				t.Error("the caller's value was changed")
 			}
 			payload := sealed.Wire().Payload
+			if got, want := bytes.Count(payload, []byte(`"`+tokenPrefix)), len(strings.Fields(test.tokens))+len(test.value.Lines)+len(test.value.Labels); got != want {
+				t.Errorf("%d tokens, want %d", got, want)
+			}
 			want := map[string]bool{}
 			for _, name := range strings.Fields(test.tokens) {
 				want[name] = true
@@ -327,7 +330,7 @@ func TestOneValueIsSealedByManyGoroutines(t *testing.T) {
 	var group sync.WaitGroup
 	for range 32 {
 		group.Go(func() {
-			for range 20 {
+			for range 50 {
 				sealed, err := profiles.Seal(context.Background(), b.sealer, typedEvent, value)
 				if err != nil {
 					t.Error(err)

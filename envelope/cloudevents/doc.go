@@ -32,6 +32,8 @@
 //
 //   - It has no client of a broker, and opens no connection.
 //   - A message proves nothing about its headers and its clear values; see package envelope.
+//   - A Received is what it came from: a row that somebody else wrote may hold a plaintext where a token belongs. Where that can be, a relay asks an
+//     envelope.Verifier first, which needs no keys.
 //   - Attributes that it does not know are headers of the event. The source is checked, and not kept: another message of the same event has the source of
 //     the Codec that writes it.
 //
