@@ -18,11 +18,11 @@ type KeyBuckets struct {
 // AppendBuckets adds a row of a dialect's query, in the order of key ids: the key id's 4 bytes in hex, in either case, the rows of a bucket, and
 // how many buckets have so many.
 //
-// Error: where the column holds something that is no value of a blind index.
+// Error: *[IndexValueError].
 func AppendBuckets(all []KeyBuckets, index, kid string, count blindindex.BucketCount) ([]KeyBuckets, error) {
 	raw, err := hex.DecodeString(kid)
 	if err != nil || len(raw) != 4 {
-		return nil, fmt.Errorf("column of blind index %s: %w: run fieldcrypt verify", index, &blindindex.StoredError{Reason: "it has no key id"})
+		return nil, &IndexValueError{Index: index}
 	}
 	id := keyring.KeyID(uint32(raw[0])<<24 | uint32(raw[1])<<16 | uint32(raw[2])<<8 | uint32(raw[3]))
 	if len(all) == 0 || all[len(all)-1].KeyID != id {
@@ -31,4 +31,16 @@ func AppendBuckets(all []KeyBuckets, index, kid string, count blindindex.BucketC
 	last := &all[len(all)-1]
 	last.Buckets = append(last.Buckets, count)
 	return all, nil
+}
+
+// IndexValueError says that the column of a blind index holds something that no index computes. It does not hold it.
+type IndexValueError struct{ Index string }
+
+func (e *IndexValueError) Error() string {
+	return fmt.Sprintf("the column of blind index %s holds something that is no value of an index", e.Index)
+}
+
+// Hint says what to do next.
+func (e *IndexValueError) Hint() string {
+	return "run `fieldcrypt verify`, which names the rows, and restore or re-encrypt them"
 }
