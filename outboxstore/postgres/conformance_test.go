@@ -57,7 +57,7 @@ func TestConformance(t *testing.T) { storetest.Run(t, dialect) }
 
 func TestLawASearchFindsEachRowOnceWhileKeysAndIndexesChange(t *testing.T) {
 	t.Parallel()
-	storetest.RunSearchLaw(t, dialect, 30)
+	storetest.RunSearchLaw(t, dialect, 25)
 }
 
 func TestConformanceOfWritesThroughDatabaseSQL(t *testing.T) {

@@ -16,32 +16,43 @@ const maxCandidates = 10_000
 func (s *Store) Find(ctx context.Context, matches []outboxstore.Match, opts outboxstore.FindOptions) iter.Seq2[*outboxstore.Row, error] {
 	return func(yield func(*outboxstore.Row, error) bool) {
 		q := s.direct()
-		w, some, err := s.search(ctx, q, matches)
-		if err == nil {
-			err = w.after(opts.After)
+		p := &pager{where: &where{}, limit: opts.Limit, pageSize: opts.PageSize, query: findPage}
+		var first []*outboxstore.Row
+		some := false
+		if err := checkMatches(ctx, matches); err != nil {
+			yield(nil, err)
+			return
 		}
+		// A search is one statement: the columns are those that were there the last time, unless the database contradicts.
+		err := s.withShape(ctx, q, func(shape *shape) (err error) {
+			if p.where, some, err = search(shape, q, matches); err != nil {
+				return err
+			}
+			if err = p.where.after(opts.After); err != nil || !some {
+				return err
+			}
+			first, err = s.readPageOf(ctx, q, shape, p.next(s.names))
+			return err
+		})
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		if some {
-			s.pages(ctx, q, w, opts.Limit, opts.PageSize, findPage, yield)
+			s.pagesFrom(ctx, q, p, first, yield)
 		}
 	}
 }
 
-// search is the condition of a Find; some is false if nothing can match.
-func (s *Store) search(ctx context.Context, q querier, matches []outboxstore.Match) (w *where, some bool, err error) {
+func checkMatches(ctx context.Context, matches []outboxstore.Match) error {
 	if len(matches) == 0 {
-		return nil, false, errors.New("find needs at least one blind index")
+		return errors.New("find needs at least one blind index")
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
-	}
-	shape, err := s.readyShape(ctx, q)
-	if err != nil {
-		return nil, false, err
-	}
+	return ctx.Err()
+}
+
+// search is the condition of a Find; some is false if nothing can match.
+func search(shape *shape, q querier, matches []outboxstore.Match) (w *where, some bool, err error) {
 	w, some = &where{}, true
 	candidates := 0
 	for _, m := range matches {

@@ -34,7 +34,7 @@ const (
 
 // BenchmarkSearchAMillionRows searches an outbox of a million rows by blind index, and by a plain indexed text column of the
 // same table, in turns, each for a value of its own. plain and blind are one statement for the same columns; blind counts
-// the computing of its candidates too, under two usable keys. find is Store.Find: it also looks at the table's shape and
+// the computing of its candidates too, under two usable keys. find is Store.Find, which
 // reads whole rows. It fails where blind takes more than twice as long as plain, or walks the table.
 func BenchmarkSearchAMillionRows(b *testing.B) {
 	ctx := b.Context()

@@ -83,7 +83,7 @@ func expectPlans(t *testing.T, store *Store, analyzed bool) {
 	} {
 		w, page := &where{}, scanPage
 		if c.matches != nil {
-			if w, _, err = store.search(ctx, store.direct(), c.matches); err != nil {
+			if w, _, err = search(shape, store.direct(), c.matches); err != nil {
 				t.Fatal(err)
 			}
 			page = findPage

@@ -261,7 +261,7 @@ func (s *Store) scan(ctx context.Context, q querier, opts outboxstore.ScanOption
 		s.sample(ctx, q, w, opts, yield)
 		return
 	}
-	s.pages(ctx, q, w, opts.Limit, opts.PageSize, scanPage, yield)
+	s.pages(ctx, q, &pager{where: w, limit: opts.Limit, pageSize: opts.PageSize, query: scanPage}, yield)
 }
 
 // where is a condition with its arguments, which begin with $2.
@@ -316,31 +316,66 @@ func scanPage(_ names, w *where, limit int) pageQuery {
 }
 
 // pages yields rows page by page; no statement is open while a row is yielded.
-func (s *Store) pages(ctx context.Context, q querier, w *where, limit, pageSize int, query func(names, *where, int) pageQuery, yield func(*outboxstore.Row, error) bool) {
-	if pageSize <= 0 {
-		pageSize = outboxstore.DefaultPageSize
+func (s *Store) pages(ctx context.Context, q querier, p *pager, yield func(*outboxstore.Row, error) bool) {
+	first, err := s.readPage(ctx, q, p.next(s.names))
+	if err != nil {
+		yield(nil, err)
+		return
 	}
-	for left := limit; ; {
-		size := pageSize
-		if limit > 0 {
-			size = min(size, left)
-		}
-		page, err := s.readPage(ctx, q, query(s.names, w, size))
-		if err != nil {
-			yield(nil, err)
-			return
-		}
+	s.pagesFrom(ctx, q, p, first, yield)
+}
+
+// pagesFrom is pages, of which the first was read.
+func (s *Store) pagesFrom(ctx context.Context, q querier, p *pager, page []*outboxstore.Row, yield func(*outboxstore.Row, error) bool) {
+	for {
 		for _, row := range page {
 			if !yield(row, nil) {
 				return
 			}
 		}
-		left -= len(page)
-		if len(page) == 0 || limit > 0 && left == 0 || len(page) < size && !isCut(page) {
+		if p.ends(page) {
 			return
 		}
-		w.key = page[len(page)-1].ID
+		var err error
+		if page, err = s.readPage(ctx, q, p.next(s.names)); err != nil {
+			yield(nil, err)
+			return
+		}
 	}
+}
+
+// pager is how rows are read page by page.
+type pager struct {
+	where    *where
+	limit    int // of all rows; none if not positive
+	pageSize int
+	query    func(names, *where, int) pageQuery
+	read     int // rows
+}
+
+// size is the greatest number of rows of the next page.
+func (p *pager) size() int {
+	size := p.pageSize
+	if size <= 0 {
+		size = outboxstore.DefaultPageSize
+	}
+	if p.limit > 0 {
+		size = min(size, p.limit-p.read)
+	}
+	return size
+}
+
+func (p *pager) next(n names) pageQuery { return p.query(n, p.where, p.size()) }
+
+// ends says that a page was the last, and goes on after it else.
+func (p *pager) ends(page []*outboxstore.Row) bool {
+	short := len(page) < p.size() && !isCut(page)
+	p.read += len(page)
+	if len(page) == 0 || short || p.limit > 0 && p.read >= p.limit {
+		return true
+	}
+	p.where.key = page[len(page)-1].ID
+	return false
 }
 
 // isCut says that a page may have ended for its size, before the rows did.
@@ -361,6 +396,11 @@ func (s *Store) readPage(ctx context.Context, q querier, p pageQuery) ([]*outbox
 	if err != nil {
 		return nil, err
 	}
+	return s.readPageOf(ctx, q, shape, p)
+}
+
+// readPageOf reads a page of the table as it is known.
+func (s *Store) readPageOf(ctx context.Context, q querier, shape *shape, p pageQuery) ([]*outboxstore.Row, error) {
 	query := newRowQuery(shape)
 	return query.page(ctx, q, s.Writer, outboxstore.MaxPageBytes, p.rest, p.args...)
 }
