@@ -9,6 +9,12 @@ import (
 // tokenPattern is what every token matches, that of docs/format.md.
 const tokenPattern = `^fc1:(?:[0-9a-f]{8}|s[0-9a-f]{16}):[A-Za-z0-9_-]{59,}$`
 
+// wireDialect is the $schema of every wire schema. The other has as many bytes, and is what compileWire reads where it says the same.
+const (
+	wireDialect  = "https://json-schema.org/draft/2020-12/schema"
+	wireDialect2 = "https://json-schema.org/draft/2019-09/schema"
+)
+
 // Bounds of a derivation. A schema whose alternatives multiply could otherwise fill the memory.
 const (
 	maxWireBytes    = maxDocumentBytes // so that what was derived can be loaded by who loads what we load
@@ -45,23 +51,25 @@ func (e *WireError) Hint() string { return e.Finding.Hint }
 //
 // The error is a *WireError. Deriving takes as long as loading the schema, and the result is kept. Safe for concurrent use.
 func (e *EventSchema) WireSchema() ([]byte, error) {
-	text, err := e.wire.derived(e)
-	return slices.Clone(text), err
+	w, err := e.wire.derived(e)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(w.b.Bytes()), nil
 }
 
 // wireForm is what an event schema knows of its wire form, once it was asked for.
 type wireForm struct {
 	once sync.Once
-	text []byte
+	text *wireWriter
 	err  error
 
 	compiling sync.Once
-	doc       *document
-	validator *validator
-	compErr   error
+	schema    *EventSchema // the derived schema as if it were an event's own
+	unusable  error
 }
 
-func (w *wireForm) derived(e *EventSchema) ([]byte, error) {
+func (w *wireForm) derived(e *EventSchema) (*wireWriter, error) {
 	w.once.Do(func() { w.text, w.err = deriveWire(e, wireRule{}) })
 	return w.text, w.err
 }
@@ -103,16 +111,17 @@ type wireDeriver struct {
 	circles map[*node]int // schemas that meet in a circle at one location, numbered
 	work    int
 	types   map[*node]typeSet
+	alike   map[likeState]*State
 	choices map[*State][]*State // by set of patterns
 	shared  map[string]sharedPattern
 }
 
 // deriveWire derives the wire schema of an event.
-func deriveWire(e *EventSchema, rule wireRule) ([]byte, error) {
+func deriveWire(e *EventSchema, rule wireRule) (*wireWriter, error) {
 	p := e.plan.twin()
 	d := &wireDeriver{
 		plan: p, rule: rule, kept: map[*node]*skeleton{}, own: map[*node]*skeleton{}, guarded: map[*State]*skeleton{}, pairs: map[pairKey]*wirePair{},
-		types: map[*node]typeSet{}, choices: map[*State][]*State{}, shared: map[string]sharedPattern{}, never: &skeleton{never: true, solid: true},
+		types: map[*node]typeSet{}, alike: map[likeState]*State{}, choices: map[*State][]*State{}, shared: map[string]sharedPattern{}, never: &skeleton{never: true, solid: true},
 	}
 	d.token = &wireNode{name: "token", members: []wireMember{{key: "type", raw: `"string"`}, {key: "pattern", raw: quoteJSON(tokenPattern)}}, define: true}
 	strictest := p.policy
@@ -147,16 +156,16 @@ func deriveWire(e *EventSchema, rule wireRule) ([]byte, error) {
 		return nil, d.err
 	}
 	top := &wireNode{members: []wireMember{
-		{key: "$schema", raw: quoteJSON("https://json-schema.org/draft/2020-12/schema")},
+		{key: "$schema", raw: quoteJSON(wireDialect)},
 		{key: "$comment", raw: quoteJSON(fmt.Sprintf("Wire form of %s version %d. Derived by fieldcrypt wire-schema; do not edit.", e.typ, e.version))},
 		all,
 	}}
-	text, ok := writeWire(top)
-	if !ok {
+	w := writeWire(top)
+	if w.full {
 		d.tooLarge()
 		return nil, d.err
 	}
-	return text, nil
+	return w, nil
 }
 
 // twin is a plan of the same schemas with states of its own: what a derivation explores must not use up the states that the event's plan
@@ -165,7 +174,7 @@ func (p *Plan) twin() *Plan {
 	t := &Plan{
 		reg: p.reg, event: p.event, policy: p.policy, keyring: p.keyring, overlay: p.overlay, overlayAt: p.overlayAt, visited: p.visited, reached: p.reached,
 		refs: p.refs, holds: p.holds, matters: p.matters, speaks: p.speaks, carried: p.carried,
-		unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{},
+		unnamed: map[*node]bool{}, intern: map[string]*State{}, shared: map[string]*steps{}, byName: map[string]*Index{},
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -194,11 +203,39 @@ func (d *wireDeriver) full() bool {
 	return d.err != nil
 }
 
+// one gives one state for all that differ in nothing that a wire schema says: sealed or not, and where they lead.
+func (d *wireDeriver) one(q *State) *State {
+	if q == nil {
+		return nil
+	}
+	key := likeState{q.steps, q.sealed, q.forced, q.clear}
+	if q.sealed {
+		key.steps = nil
+	}
+	if known := d.alike[key]; known != nil {
+		return known
+	}
+	d.alike[key] = q
+	return q
+}
+
+// likeState is what states have in common that one gives as one.
+type likeState struct {
+	steps                 *steps
+	sealed, forced, clear bool
+}
+
 // step is the state of a member with that name; nil where it is refused.
 func (d *wireDeriver) step(q *State, name string) *State {
+	if q.names[name] {
+		return d.one(q.exploreMembers()[name])
+	}
 	next, _ := q.Member([]byte(name))
-	return next
+	return d.one(next)
 }
+
+// item is the state of an item.
+func (d *wireDeriver) item(q *State, i int) *State { return d.one(q.Item(i)) }
 
 // patternTexts lists the distinct patterns of a state, in order.
 func patternTexts(q *State) []string {
@@ -230,8 +267,9 @@ func (d *wireDeriver) unspelled(q *State) (states []*State, ok bool) {
 			}
 		}
 		d.plan.mu.Lock()
-		states = append(states, q.stepMember("", matched))
+		next := q.stepMember("", matched)
 		d.plan.mu.Unlock()
+		states = append(states, d.one(next))
 	}
 	d.choices[q] = states
 	return states, true

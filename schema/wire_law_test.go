@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -214,16 +215,19 @@ func newWireCase(g *generator, r *rand.Rand, rule wireRule, tries, most int) (*w
 	if len(c.good) == 0 {
 		return c, nil
 	}
-	c.wire, err = deriveWire(e, rule)
+	w, err := deriveWire(e, rule)
 	var we *WireError
 	if errors.As(err, &we) {
 		c.refused = we.Finding.Rule
 		return c, nil
 	}
+	if err == nil {
+		c.wire = w.b.Bytes()
+	}
 	return c, err
 }
 
-func compileWire(text []byte) (*jsonschema.Schema, error) {
+func compileForLaw(text []byte) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("wire.json", bytes.NewReader(text)); err != nil {
 		return nil, err
@@ -233,7 +237,7 @@ func compileWire(text []byte) (*jsonschema.Schema, error) {
 
 // judge asks jsonschema/v5.
 func (c *wireCase) judge() (good, bad []bool, err error) {
-	s, err := compileWire(c.wire)
+	s, err := compileForLaw(c.wire)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -356,6 +360,10 @@ func wireLaw(seed uint64, n int, rule wireRule, ask func(*wireCase) (good, bad [
 			continue
 		}
 		if good, bad, err = ask(c); err != nil {
+			if os.Getenv("DUMP") != "" {
+				x, _ := json.Marshal(map[string]any{"schema": json.RawMessage(c.wire), "events": append(append([]any{}, c.good...), c.bad...)})
+				os.WriteFile(os.Getenv("DUMP"), x, 0o644)
+			}
 			return t, fmt.Sprintf("%v\n%s", err, c.wire)
 		}
 		if s := c.breach("ajv", good, bad); s != "" {

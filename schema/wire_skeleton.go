@@ -169,7 +169,7 @@ func (d *wireDeriver) members(q *State) *skeleton {
 	}
 	s.noObject = q.sealedIfObject
 	for i := range max(1, q.itemCount) {
-		item := d.members(q.Item(i))
+		item := d.members(d.item(q, i))
 		if i < q.itemCount-1 {
 			s.prefix = append(s.prefix, item)
 		} else {
@@ -299,6 +299,9 @@ func (d *wireDeriver) within(a, b *skeleton) bool {
 	}
 	// A larger state declares more, at each name below too.
 	for _, e := range a.state.elems {
+		if !e.node.leads() {
+			continue
+		}
 		if !slices.ContainsFunc(b.state.elems, func(o elem) bool { return o.node == e.node && (o.declares || !e.declares) }) {
 			return false
 		}

@@ -152,7 +152,7 @@ func (d *wireDeriver) eachBelow(n *node, q *State, visit func(*node, []*State)) 
 		}
 	}
 	for i, t := range n.prefix {
-		visit(t, []*State{q.Item(i)})
+		visit(t, []*State{d.item(q, i)})
 	}
 	for _, t := range []*node{n.items, n.unevaluatedItems} {
 		if t != nil {
@@ -219,7 +219,7 @@ func (d *wireDeriver) setTaken(n *node, pattern *patternNode, texts []string, se
 func (d *wireDeriver) itemStates(q *State, from int) []*State {
 	var states []*State
 	for i := from; i < max(q.itemCount, from+1); i++ {
-		if s := q.Item(i); !slices.Contains(states, s) {
+		if s := d.item(q, i); !slices.Contains(states, s) {
 			states = append(states, s)
 		}
 	}
@@ -510,7 +510,7 @@ func (b *wireBody) arrayKeyword(m member) {
 		for i, t := range n.prefix {
 			var states []*State
 			if b.q != nil {
-				states = []*State{b.q.Item(i)}
+				states = []*State{b.d.item(b.q, i)}
 			}
 			list.list = append(list.list, d.weakAny(t, states))
 		}
@@ -519,6 +519,8 @@ func (b *wireBody) arrayKeyword(m member) {
 		}
 	case (m.name == "items" && m.value.kind != '[' || m.name == "additionalItems" && n.tuple) && n.items != nil:
 		b.add(wireMember{key: "items", one: d.weakAny(n.items, b.itemStates(len(n.prefix)))})
+	case m.name == "unevaluatedItems" && n.unevaluatedItems != nil && n.items == nil && d.counts(n) && !n.unevaluatedItems.never():
+		b.add(wireMember{key: "items", one: anything()})
 	case m.name == "unevaluatedItems" && n.unevaluatedItems != nil && n.items == nil:
 		b.add(wireMember{key: m.name, one: d.weakAny(n.unevaluatedItems, b.itemStates(len(n.prefix)))})
 	case m.name == "contains" && n.contains != nil:
@@ -577,26 +579,34 @@ func (b *wireBody) conditional() {
 	b.all = append(b.all, &wireNode{members: []wireMember{{key: "anyOf", list: []*wireNode{{members: []wireMember{{key: "allOf", list: b.list(yes)}}}, no}}}})
 }
 
+// counts reports an unevaluatedItems that depends on what other schemas evaluate. ajv (8.17) rejects every array where no alternative has
+// evaluated an item, so it is not written, unless it is false; all items are taken for evaluated instead.
+func (d *wireDeriver) counts(n *node) bool {
+	return n.unevaluatedItems != nil && (n.contains != nil || len(d.inPlaceOf(n)) > 0)
+}
+
 // unsaid stands for a schema that cannot be written: it accepts everything, and takes every property and item for evaluated.
 func unsaid() *wireNode {
 	return &wireNode{members: []wireMember{{key: "additionalProperties", one: anything()}, {key: "items", one: anything()}}}
+}
+
+// inPlaceOf lists the schemas that a schema applies to its own value.
+func (d *wireDeriver) inPlaceOf(n *node) []*node {
+	to := slices.Clone(d.plan.refs[n])
+	for _, e := range n.edges() {
+		if inPlace(e.keyword) {
+			to = append(to, e.to)
+		}
+	}
+	return to
 }
 
 // findCircles finds the schemas that lead back to themselves at one location. A validator would follow them forever. Of references that mean
 // one schema these are refused when schemas are loaded; a dynamic reference may lead into a circle on paper that it never takes.
 func (d *wireDeriver) findCircles() {
 	d.circles = map[*node]int{}
-	inPlaceOf := func(n *node) []*node {
-		to := slices.Clone(d.plan.refs[n])
-		for _, e := range n.edges() {
-			if inPlace(e.keyword) {
-				to = append(to, e.to)
-			}
-		}
-		return to
-	}
-	for i, c := range components(d.plan.visited, inPlaceOf) {
-		if len(c) > 1 || slices.Contains(inPlaceOf(c[0]), c[0]) {
+	for i, c := range components(d.plan.visited, d.inPlaceOf) {
+		if len(c) > 1 || slices.Contains(d.inPlaceOf(c[0]), c[0]) {
 			for _, n := range c {
 				d.circles[n] = i + 1
 			}
@@ -617,7 +627,6 @@ func formatsAgree(name string) bool {
 // findInexact finds the schemas that 2020-12 cannot say, or that validators read differently, at or below: their rejection may not count.
 func (d *wireDeriver) findInexact() {
 	p := d.plan
-	counting := slices.ContainsFunc(p.visited, func(n *node) bool { return n.unevaluatedItems != nil })
 	d.inexact = map[*node]bool{}
 	above := map[*node][]*node{}
 	var queue []*node
@@ -630,7 +639,7 @@ func (d *wireDeriver) findInexact() {
 				above[e.to] = append(above[e.to], n)
 			}
 		}
-		if d.inexactItself(n, counting) {
+		if d.inexactItself(n) {
 			d.inexact[n] = true
 			queue = append(queue, n)
 		}
@@ -647,7 +656,7 @@ func (d *wireDeriver) findInexact() {
 	}
 }
 
-func (d *wireDeriver) inexactItself(n *node, counting bool) bool {
+func (d *wireDeriver) inexactItself(n *node) bool {
 	if n.raw.kind != '{' || n.hidden() {
 		return false
 	}
@@ -680,8 +689,8 @@ func (d *wireDeriver) inexactItself(n *node, counting bool) bool {
 			}
 		case "regexProperties":
 			return true // of jsonschema/v5 alone
-		case "contains":
-			if draft < 2020 && counting {
+		case "unevaluatedItems":
+			if d.counts(n) {
 				return true // only in 2020-12 contains evaluates items
 			}
 		}

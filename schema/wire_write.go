@@ -16,9 +16,9 @@ type wireNode struct {
 	name    string // what its definition would be called
 	define  bool   // always written as a definition
 
+	norm       *wireNode
 	uses       int
 	definition string
-	onPath     bool
 }
 
 // wireMember is one keyword: raw JSON, one schema, a list of them or an object of them.
@@ -35,31 +35,58 @@ type wireNamed struct {
 	node *wireNode
 }
 
+// maxWireDepth is how deep schemas are written into each other; beyond, they become definitions, so that readers with bounds can read them.
+const maxWireDepth = 100
+
 func anything() *wireNode { return &wireNode{boolean: 't'} }
 func nothing() *wireNode  { return &wireNode{boolean: 'f'} }
 
-// plain looks through schemas that only pass on: an allOf of one, without the schemas that say nothing.
+// plain looks through schemas that only pass on (an allOf of one, without the schemas that say nothing), and finds those that accept nothing:
+// written as they came, {"not": true} and the like make ajv (8.17) throw.
 func (n *wireNode) plain() *wireNode {
-	for range 1000 { // a loop of references alone is refused when schemas are loaded
-		if n.boolean != 0 || n.define || len(n.members) > 1 {
-			return n
+	if n.norm == nil {
+		n.norm = n // what a circle would find; there is none
+		n.norm = n.simplified()
+	}
+	return n.norm
+}
+
+func (n *wireNode) simplified() *wireNode {
+	if n.boolean != 0 || n.define {
+		return n
+	}
+	for i := range n.members {
+		if n.members[i].refuses() {
+			return nothing()
 		}
-		if len(n.members) == 0 {
-			return anything()
-		}
-		if n.members[0].key != "allOf" {
-			return n
-		}
-		some := n.members[0].conjuncts()
-		if len(some) == 0 {
-			return anything()
-		}
-		if len(some) > 1 {
-			return n
-		}
-		n = some[0]
+	}
+	if len(n.members) == 0 {
+		return anything()
+	}
+	if len(n.members) > 1 || n.members[0].key != "allOf" {
+		return n
+	}
+	switch some := n.members[0].conjuncts(); len(some) {
+	case 0:
+		return anything()
+	case 1:
+		return some[0]
 	}
 	return n
+}
+
+// refuses reports a keyword that accepts no value.
+func (m *wireMember) refuses() bool {
+	never := func(c *wireNode) bool { return c.plain().boolean == 'f' }
+	switch m.key {
+	case "allOf":
+		return slices.ContainsFunc(m.list, never)
+	case "anyOf", "oneOf":
+		return !slices.ContainsFunc(m.list, func(c *wireNode) bool { return !never(c) })
+	case "not":
+		return m.one.plain().boolean == 't'
+	}
+	return false
 }
 
 // conjuncts are the members of an allOf that say something.
@@ -138,10 +165,11 @@ type wireWriter struct {
 	defs  []*wireNode
 	taken map[string]int
 	full  bool
+	late  bool // it has keywords that mean something else in 2019-09, or nothing
 }
 
-// writeWire writes the whole schema, its definitions last. ok is false where it would be too large.
-func writeWire(top *wireNode) (text []byte, ok bool) {
+// writeWire writes the whole schema, its definitions last. full is set where it would be too large.
+func writeWire(top *wireNode) *wireWriter {
 	w := &wireWriter{taken: map[string]int{}}
 	w.count(top)
 	w.b.WriteString("{")
@@ -159,7 +187,7 @@ func writeWire(top *wireNode) (text []byte, ok bool) {
 		w.b.WriteString("\n  ")
 	}
 	w.b.WriteString("}\n}\n")
-	return w.b.Bytes(), !w.full
+	return w
 }
 
 // count counts how often each schema is used. One that contains itself counts twice.
@@ -181,7 +209,7 @@ func (w *wireWriter) schema(n *wireNode, depth int) {
 		w.b.WriteString("true")
 	case n.boolean == 'f':
 		w.b.WriteString("false")
-	case n.define || n.uses > 1 && !n.small():
+	case n.define || (n.uses > 1 || depth > maxWireDepth) && !n.small():
 		w.b.WriteString(`{"$ref": ` + quoteJSON("#/$defs/"+w.define(n)) + "}")
 	default:
 		w.object(n, depth)
@@ -247,6 +275,7 @@ func (w *wireWriter) memberList(ms []wireMember, depth int) {
 		}
 		w.line(depth)
 		w.b.WriteString(quoteJSON(m.key) + ": ")
+		w.late = w.late || m.key == "prefixItems" || m.key == "unevaluatedItems"
 		switch {
 		case m.raw != "":
 			w.b.WriteString(m.raw)
