@@ -94,7 +94,6 @@ type profile struct {
 	Address     *address             `json:"address,omitempty"`
 	Lines       []line               `json:"lines,omitempty"`
 	Labels      map[nickname]*string `json:"labels,omitempty"`
-	hidden      int
 }
 
 type typedBench struct {
