@@ -13,25 +13,66 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"filippo.io/age"
 )
 
 // Vault's own command line takes all of Vault to build, with every engine and login. So that the documents' commands can be run
 // by a shell as they are printed, this test program is also a `vault` that understands what they use of it, strictly, and calls
 // the API of a real server as Vault's own would.
+//
+// So it is an `age-keygen`, which is one call of age's library.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) != "vault" {
+	name := filepath.Base(os.Args[0])
+	command, ok := map[string]func([]string) error{"vault": vaultCommand, "age-keygen": ageKeygen}[name]
+	if !ok {
 		os.Exit(m.Run())
 	}
-	if err := vaultCommand(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "vault:", err)
+	if err := command(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, name+":", err)
 		os.Exit(2)
 	}
 }
 
+// ageKeygen makes an identity (-o FILE), or prints the recipients of one (-y FILE).
+func ageKeygen(args []string) error {
+	if len(args) != 2 {
+		return errors.New("want -o FILE or -y FILE")
+	}
+	switch args[0] {
+	case "-o":
+		identity, err := age.GenerateX25519Identity()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(args[1], []byte("# public key: "+identity.Recipient().String()+"\n"+identity.String()+"\n"), 0o600)
+	case "-y":
+		file, err := os.Open(args[1])
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		identities, err := age.ParseIdentities(file)
+		if err != nil {
+			return err
+		}
+		for _, one := range identities {
+			if x, ok := one.(*age.X25519Identity); ok {
+				fmt.Println(x.Recipient())
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("no option %q", args[0])
+}
+
 func vaultCommand(args []string) error {
 	words, rest := 2, args
-	if len(args) > 0 && (args[0] == "write" || args[0] == "read") {
+	switch {
+	case len(args) > 0 && (args[0] == "write" || args[0] == "read"):
 		words = 1
+	case len(args) > 0 && args[0] == "kv":
+		words = 3
 	}
 	if len(args) < words {
 		return errors.New("no command")
@@ -55,6 +96,8 @@ func vaultCommand(args []string) error {
 		set.BoolVar(&force, "f", false, "")
 	case "read":
 		declare("field")
+	case "kv metadata delete":
+		declare("mount")
 	}
 	if err := set.Parse(rest); err != nil {
 		return err
@@ -104,6 +147,12 @@ func vaultCommand(args []string) error {
 			return err
 		}
 		return printField(answer.Auth, map[string]string{"token": "client_token"}[option("field")])
+	case "kv metadata delete":
+		if err := want(1); err != nil {
+			return err
+		}
+		_, err := callVault(http.MethodDelete, option("mount")+"/metadata/"+operands[0], nil)
+		return err
 	case "read":
 		if err := want(1); err != nil {
 			return err

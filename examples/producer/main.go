@@ -34,7 +34,7 @@ import (
 )
 
 func main() {
-	refresh := flag.Duration("refresh", 5*time.Minute, "how `often` to load the keyring anew")
+	refresh := flag.Duration("refresh", time.Minute, "how `often` to load the keyring anew")
 	databaseSQL := flag.Bool("database-sql", false, "write through database/sql instead of pgx")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -46,7 +46,7 @@ func main() {
 }
 
 //readme:begin open
-func open(ctx context.Context) (*service, error) {
+func open(ctx context.Context, refresh time.Duration) (*service, error) {
 	registry, err := schema.Load(os.Getenv("FIELDCRYPT_SCHEMAS"))
 	if err != nil {
 		return nil, err
@@ -59,7 +59,14 @@ func open(ctx context.Context) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring, err := keyring.Open(ctx, "default", vault, vault, keyring.Options{Logger: slog.Default()})
+	outbox, err := postgres.Open(ctx, os.Getenv("FIELDCRYPT_OUTBOX"), postgres.Options{})
+	if err != nil {
+		return nil, err
+	}
+	// The keyring refreshes itself. The database remembers its newest revision, so that an older one is refused.
+	ring, err := keyring.Open(ctx, "default", vault, vault, keyring.Options{
+		Logger: slog.Default(), RefreshInterval: refresh, Memory: outbox.KeyringMemory(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -71,9 +78,8 @@ func open(ctx context.Context) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	outbox, err := postgres.Open(ctx, os.Getenv("FIELDCRYPT_OUTBOX"), postgres.Options{})
-	if err != nil {
-		return nil, err
+	for _, name := range rings.Unlisted(os.Getenv("FIELDCRYPT_OUTBOX")) {
+		slog.Warn("the keyring does not list this outbox: a key that it needs could be disabled", "keyring", name)
 	}
 	return &service{sealer: sealer, outbox: outbox, ring: ring}, nil
 }
@@ -90,21 +96,6 @@ type service struct {
 func (s *service) close() error {
 	s.ring.Close()
 	return s.outbox.Close()
-}
-
-// keepFresh loads the keyring anew now and then, so that a rotation reaches this process. While Vault is away the keyring
-// goes on with the keys that it has, and its logger tells of that.
-func (s *service) keepFresh(ctx context.Context, interval time.Duration) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			_ = s.ring.Refresh(ctx)
-		}
-	}
 }
 
 // invoice is what the service knows of an invoice. Its JSON form is the event's payload.
@@ -156,14 +147,11 @@ func (s *service) issue(ctx context.Context, inv invoice) error {
 const issueTimeout = 30 * time.Second
 
 func run(ctx context.Context, refresh time.Duration, databaseSQL bool, in io.Reader, out io.Writer) (err error) {
-	s, err := open(ctx)
+	s, err := open(ctx, refresh)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go s.keepFresh(ctx, refresh)
 	issue := s.issue
 	if databaseSQL {
 		issue = s.issueSQL
