@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/vault/sdk/helper/consts"
 	"github.com/hashicorp/vault/sdk/logical"
 
+	kubernetes "github.com/hashicorp/vault-plugin-auth-kubernetes"
 	kv "github.com/hashicorp/vault-plugin-secrets-kv"
 )
 
@@ -19,7 +20,8 @@ var (
 		"transit": transit.Factory,
 	}
 	logins = map[string]logical.Factory{
-		"approle": approle.Factory,
+		"approle":    approle.Factory,
+		"kubernetes": kubernetes.Factory,
 	}
 )
 
