@@ -80,7 +80,7 @@ func ablate(p *Plan, keyword string, draft int) {
 			}
 		}
 	}
-	p.intern = map[string]*State{}
+	p.intern, p.shared = map[string]*State{}, nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.root = p.state([]elem{{p.event.doc.rootNode, true}}, way{policy: p.policy})

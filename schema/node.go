@@ -16,6 +16,7 @@ type node struct {
 	seq     int    // position in the registry's order, which makes states comparable
 	base    string // URL of the resource that the node stands in
 	words   words
+	speaks  bool // words holds one
 
 	place      bool   // a schema position of the draft, not one that a reference made
 	ref        *value // $ref
@@ -147,6 +148,7 @@ func (b *builder) node(v *value, pointer, base string, belowNot bool) *node {
 	b.identify(n)
 	reader := wordReader{d: d, pointer: pointer, root: pointer == "", spell: b.spell, out: b.out}
 	n.words = reader.read(v)
+	n.speaks = n.words != (words{})
 	if belowNot && (n.words.sensitive || n.words.index != nil) {
 		b.out.add(d.finding(max(n.words.sensitiveOff, n.words.indexOff), pointer, "flag-below-not", "a flag below not says nothing about any value", "move the flag to a schema that applies"))
 	}

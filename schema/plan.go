@@ -43,6 +43,7 @@ type Plan struct {
 
 	mu     sync.Mutex // guards intern, byName and the growth of the states' caches
 	intern map[string]*State
+	shared map[string]*steps
 	byName map[string]*Index
 
 	indexes   []*Index
@@ -108,23 +109,20 @@ func (p *Plan) readOverlay(out *findings) {
 
 // words gives what the vocabulary says at a schema, the overlay included.
 func (p *Plan) words(n *node) []words {
-	ws := make([]words, 0, 2)
-	if n.words != (words{}) {
-		ws = append(ws, n.words)
+	w, overlaid := p.overlay[n]
+	switch {
+	case overlaid && n.speaks:
+		return []words{n.words, w}
+	case overlaid:
+		return []words{w}
+	case n.speaks:
+		return []words{n.words}
 	}
-	if w, ok := p.overlay[n]; ok {
-		ws = append(ws, w)
-	}
-	return ws
+	return nil
 }
 
 func (p *Plan) flagged(n *node) bool {
-	for _, w := range p.words(n) {
-		if w.sensitive {
-			return true
-		}
-	}
-	return false
+	return n.words.sensitive || len(p.overlay) > 0 && p.overlay[n].sensitive
 }
 
 // flagsHere reports that a schema flags whatever value it applies to, by its own words or by those it carries.
@@ -133,12 +131,7 @@ func (p *Plan) flagsHere(n *node) bool {
 }
 
 func (p *Plan) indexed(n *node) bool {
-	for _, w := range p.words(n) {
-		if w.index != nil {
-			return true
-		}
-	}
-	return false
+	return n.words.index != nil || len(p.overlay) > 0 && p.overlay[n].index != nil
 }
 
 // reach walks every schema reachable from root and resolves the references on the way. A dynamic reference leads to its static target and

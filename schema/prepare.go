@@ -39,8 +39,18 @@ func (p *Plan) prepare(out *findings) {
 			}
 		}
 	}
-	recurring := cyclic(states, steps)
-	repeated := repeatedStates(states, steps, recurring)
+	var recurring []*State
+	var repeated map[*State]bool
+	if slices.ContainsFunc(p.visited, p.indexed) || len(p.compounds) > 0 { // who asks
+		g := newGraph(states, steps)
+		cyclic := g.cyclic()
+		repeated = g.repeated(cyclic)
+		for i, s := range states {
+			if cyclic[i] {
+				recurring = append(recurring, s)
+			}
+		}
+	}
 	keyrings := map[string]bool{}
 	indexes := map[string]*Index{}
 	for _, s := range states {
@@ -102,6 +112,9 @@ func conflictHint(rule string) string {
 
 // transitions lists the steps that loading explores from a state.
 func (s *State) transitions() []transition {
+	if known := s.explored.Load(); known != nil {
+		return *known
+	}
 	var ts []transition
 	members := s.exploreMembers()
 	for _, n := range slices.Sorted(maps.Keys(members)) {
@@ -133,81 +146,115 @@ func (s *State) transitions() []transition {
 		}
 		ts = append(ts, transition{to: c, repeated: last, label: label})
 	}
+	s.explored.Store(&ts)
 	return ts
 }
 
-// repeatedStates finds the states that more than one location of a single event can have: those behind a repeated step, and those that a
-// cycle leads back to.
-func repeatedStates(states []*State, steps map[*State][]transition, recurring []*State) map[*State]bool {
-	repeated := map[*State]bool{}
-	var queue []*State
-	mark := func(s *State) {
-		if !repeated[s] {
-			repeated[s] = true
-			queue = append(queue, s)
-		}
-	}
-	for _, s := range states {
-		for _, t := range steps[s] {
-			if t.repeated {
-				mark(t.to)
-			}
-		}
-	}
-	for _, s := range recurring {
-		mark(s)
-	}
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
-		for _, t := range steps[s] {
-			mark(t.to)
-		}
-	}
-	return repeated
+// graph is the explored automaton by numbers: a large schema has hundreds of thousands of transitions.
+type graph struct {
+	states []*State
+	next   [][]int32 // of each state, where its transitions lead
+	again  [][]int32 // and where those lead that several locations of an event may take
 }
 
-// cyclic lists the states that can be left and come back to: what remains when states without steps in are taken away, again and again,
-// and then those without steps out.
-func cyclic(states []*State, steps map[*State][]transition) []*State {
-	ins, outs := map[*State]int{}, map[*State]int{}
-	back := map[*State][]*State{}
-	for _, s := range states {
-		for _, t := range steps[s] {
-			ins[t.to]++
-			outs[s]++
-			back[t.to] = append(back[t.to], s)
-		}
+func newGraph(states []*State, explored map[*State][]transition) *graph {
+	g := &graph{states: states, next: make([][]int32, len(states)), again: make([][]int32, len(states))}
+	number := make(map[*State]int32, len(states))
+	for i, s := range states {
+		number[s] = int32(i)
 	}
-	gone := map[*State]bool{}
-	var queue []*State
-	for _, s := range states {
-		if ins[s] == 0 || outs[s] == 0 {
-			queue = append(queue, s)
-		}
-	}
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
-		if gone[s] {
+	first := map[*steps]int{} // states that share their steps share these lists
+	for i, s := range states {
+		if len(explored[s]) == 0 {
 			continue
 		}
-		gone[s] = true
-		for _, t := range steps[s] {
-			if ins[t.to]--; ins[t.to] == 0 {
-				queue = append(queue, t.to)
-			}
+		if j, ok := first[s.steps]; ok {
+			g.next[i], g.again[i] = g.next[j], g.again[j]
+			continue
 		}
-		for _, b := range back[s] {
-			if outs[b]--; outs[b] == 0 {
-				queue = append(queue, b)
+		first[s.steps] = i
+		for _, t := range explored[s] {
+			to, known := number[t.to]
+			if !known {
+				continue // beyond what loading explores
+			}
+			g.next[i] = append(g.next[i], to)
+			if t.repeated {
+				g.again[i] = append(g.again[i], to)
 			}
 		}
 	}
-	var left []*State
-	for _, s := range states {
-		if !gone[s] {
-			left = append(left, s)
+	return g
+}
+
+// repeated finds the states that more than one location of a single event can have: those behind a repeated step, and those that a cycle
+// leads back to.
+func (g *graph) repeated(recurring []bool) map[*State]bool {
+	marked := make([]bool, len(g.states))
+	var queue []int32
+	mark := func(i int32) {
+		if !marked[i] {
+			marked[i] = true
+			queue = append(queue, i)
+		}
+	}
+	for i := range g.states {
+		for _, to := range g.again[i] {
+			mark(to)
+		}
+		if recurring[i] {
+			mark(int32(i))
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, to := range g.next[queue[0]] {
+			mark(to)
+		}
+	}
+	found := map[*State]bool{}
+	for i, s := range g.states {
+		if marked[i] {
+			found[s] = true
+		}
+	}
+	return found
+}
+
+// cyclic finds the states that can be left and come back to: what remains when states without steps in are taken away, again and again,
+// and then those without steps out.
+func (g *graph) cyclic() []bool {
+	ins, outs := make([]int, len(g.states)), make([]int, len(g.states))
+	back := make([][]int32, len(g.states))
+	for i := range g.states {
+		outs[i] = len(g.next[i])
+		for _, to := range g.next[i] {
+			ins[to]++
+			back[to] = append(back[to], int32(i))
+		}
+	}
+	left := make([]bool, len(g.states))
+	var queue []int32
+	for i := range g.states {
+		left[i] = true
+		if ins[i] == 0 || outs[i] == 0 {
+			queue = append(queue, int32(i))
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		i := queue[0]
+		if !left[i] {
+			continue
+		}
+		left[i] = false
+		for _, to := range g.next[i] {
+			if ins[to]--; ins[to] == 0 {
+				queue = append(queue, to)
+			}
+		}
+		for _, from := range back[i] {
+			if outs[from]--; outs[from] == 0 {
+				queue = append(queue, from)
+			}
 		}
 	}
 	return left

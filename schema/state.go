@@ -27,15 +27,24 @@ type State struct {
 	padTo          int
 	index          *Index
 	conflict       *ConflictError
-	names          map[string]bool // names spelled in properties of any subschema here
-	patterns       []patternNode   // all patterns here, in order
 
 	cacheable bool
-	members   atomic.Pointer[map[string]*State] // by declared name
-	sequence  atomic.Pointer[[]namedState]      // all of members in the order of their declaration, for MemberAfter
-	others    atomic.Pointer[map[string]*State] // by the set of patterns that match
-	items     atomic.Pointer[[]*State]          // by index; the last one is for all beyond
-	itemCount int                               // how many indexes differ: the longest prefix and one
+	*steps
+}
+
+// steps is where a state leads: the same for all states whose subschemas with members or items are the same, so that a definition that a
+// thousand properties refer to is stepped through once.
+type steps struct {
+	names     map[string]bool // names spelled in properties of any subschema here
+	patterns  []patternNode   // all patterns here, in order
+	itemCount int             // how many indexes differ: the longest prefix and one
+	declares  bool            // some name at all is declared
+
+	members  atomic.Pointer[map[string]*State] // by declared name
+	sequence atomic.Pointer[[]namedState]      // all of members in the order of their declaration, for MemberAfter
+	others   atomic.Pointer[map[string]*State] // by the set of patterns that match
+	items    atomic.Pointer[[]*State]          // by index; the last one is for all beyond
+	explored atomic.Pointer[[]transition]      // what loading looks at
 }
 
 // elem is a subschema in a state. declares is false where it was reached through if or contains, which never declare.
@@ -119,16 +128,15 @@ func stateKey(elems []elem, w way) string {
 
 // closure adds all subschemas that apply to the same value.
 func (p *Plan) closure(start []elem) []elem {
-	in := map[*node]bool{} // → declares
-	queue := slices.Clone(start)
+	var in elemSet
+	queue := make([]elem, 0, 16)
+	queue = append(queue, start...)
 	for len(queue) > 0 {
 		e := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
-		declares, seen := in[e.node]
-		if seen && (declares || !e.declares) {
+		if !in.add(e) {
 			continue
 		}
-		in[e.node] = e.declares
 		n := e.node
 		for _, t := range p.refs[n] {
 			queue = append(queue, elem{t, e.declares})
@@ -147,21 +155,53 @@ func (p *Plan) closure(start []elem) []elem {
 			}
 		}
 	}
-	elems := make([]elem, 0, len(in))
-	for n, declares := range in {
-		// false says nothing that a state needs, unless an overlay flags it or its file has a policy.
-		if n.raw.kind != 'f' || len(p.words(n)) > 0 || n.d != p.event.doc && n.d.rootNode.words.undeclared != PolicyNone {
-			elems = append(elems, elem{n, declares})
-		}
-	}
+	// false says nothing that a state needs, unless an overlay flags it or its file has a policy.
+	elems := slices.DeleteFunc(in.list, func(e elem) bool {
+		n := e.node
+		return n.never() && len(p.words(n)) == 0 && (n.d == p.event.doc || n.d.rootNode.words.undeclared == PolicyNone)
+	})
 	slices.SortFunc(elems, func(a, b elem) int { return cmp.Compare(a.node.seq, b.node.seq) })
 	return elems
 }
 
+// elemSet is a set of subschemas; most are of two or three.
+type elemSet struct {
+	list []elem
+	at   map[*node]int // where each stands, once there are many
+}
+
+// add reports that the set grew, or that a subschema in it declares names now.
+func (s *elemSet) add(e elem) bool {
+	i, known := 0, false
+	if s.at != nil {
+		i, known = s.at[e.node]
+	} else {
+		i = slices.IndexFunc(s.list, func(o elem) bool { return o.node == e.node })
+		known = i >= 0
+	}
+	if known {
+		if s.list[i].declares || !e.declares {
+			return false
+		}
+		s.list[i].declares = true
+		return true
+	}
+	s.list = append(s.list, e)
+	if s.at != nil {
+		s.at[e.node] = len(s.list) - 1
+	} else if len(s.list) > 32 {
+		s.at = make(map[*node]int, 64)
+		for i, o := range s.list {
+			s.at[o.node] = i
+		}
+	}
+	return true
+}
+
 // newState works out what a set of subschemas means.
 func (p *Plan) newState(elems []elem, w way) *State {
-	s := &State{plan: p, elems: elems, policy: w.policy, outer: w.outer, forced: w.forced, lastName: w.lastName, path: w.path, names: map[string]bool{}}
-	matters, declaresNames := false, false
+	s := &State{plan: p, elems: elems, policy: w.policy, outer: w.outer, forced: w.forced, lastName: w.lastName, path: w.path}
+	matters := false
 	for _, e := range elems {
 		n := e.node
 		matters = matters || p.matters[n]
@@ -169,13 +209,6 @@ func (p *Plan) newState(elems []elem, w way) *State {
 		for _, c := range p.carried[n] {
 			s.readFlags(c)
 		}
-		for _, name := range n.names {
-			s.names[name] = true
-			declaresNames = declaresNames || e.declares
-		}
-		s.patterns = append(s.patterns, n.patterns...)
-		declaresNames = declaresNames || e.declares && p.declaresOthers(n)
-		s.itemCount = max(s.itemCount, len(n.prefix)+1)
 	}
 	if s.forced && !s.sealed {
 		s.sealed, s.keyring = true, p.keyring
@@ -191,7 +224,8 @@ func (p *Plan) newState(elems []elem, w way) *State {
 		s.setConflict("keyring-conflict", fmt.Sprintf("a flag of keyring %q below a flagged location of keyring %q", s.keyring, s.outer), s.flagNode(), 0)
 	}
 	inside := s.outer != "" || s.sealed
-	s.sealedIfObject = !inside && s.policy == PolicySeal && !declaresNames
+	s.steps = p.stepsOf(s)
+	s.sealedIfObject = !inside && s.policy == PolicySeal && !s.declares
 	if s.sealedIfObject {
 		s.keyring = p.keyring
 	}
@@ -199,9 +233,50 @@ func (p *Plan) newState(elems []elem, w way) *State {
 	return s
 }
 
+// stepsOf finds or makes the steps of a state, whose flags are known: they depend on its subschemas with members or items, on the policy, on
+// what is sealed around the children, and on the names that an index takes from the way.
+func (p *Plan) stepsOf(s *State) *steps {
+	leading := make([]elem, 0, len(s.elems))
+	for _, e := range s.elems {
+		if e.node.descends() {
+			leading = append(leading, e)
+		}
+	}
+	key := stateKey(leading, way{policy: s.policy, outer: s.below(), lastName: s.lastName, path: s.path})
+	if st := p.shared[key]; st != nil {
+		return st
+	}
+	st := &steps{names: map[string]bool{}}
+	for _, e := range leading {
+		n := e.node
+		for _, name := range n.names {
+			st.names[name] = true
+		}
+		st.patterns = append(st.patterns, n.patterns...)
+		st.declares = st.declares || e.declares && (len(n.names) > 0 || p.declaresOthers(n))
+		st.itemCount = max(st.itemCount, len(n.prefix)+1)
+	}
+	if p.shared == nil {
+		p.shared = map[string]*steps{}
+	}
+	if len(p.shared) < maxStates {
+		p.shared[key] = st
+	}
+	return st
+}
+
+// descends reports that a schema says something of members or items, with whatever it refers to left aside.
+func (n *node) descends() bool {
+	return len(n.names) > 0 || len(n.patterns) > 0 || n.additional != nil || n.unevaluated != nil || len(n.prefix) > 0 || n.items != nil ||
+		n.unevaluatedItems != nil || n.contains != nil
+}
+
 // readFlags takes over the words of one subschema, those of its text and those of the overlay alike.
 func (s *State) readFlags(n *node) {
 	ws := s.plan.words(n)
+	if len(ws) == 0 {
+		return
+	}
 	sensitive, keyring := false, ""
 	for _, w := range ws {
 		sensitive = sensitive || w.sensitive
@@ -496,6 +571,9 @@ func (s *State) slowMember(cache *atomic.Pointer[map[string]*State], key, name s
 func (s *State) exploreMembers() map[string]*State {
 	s.plan.mu.Lock()
 	defer s.plan.mu.Unlock()
+	if known := s.members.Load(); known != nil && len(*known) == len(s.names) {
+		return *known
+	}
 	members := make(map[string]*State, len(s.names))
 	for name := range s.names {
 		members[name] = s.stepMember(name, nil)
@@ -578,10 +656,14 @@ func (s *State) Item(i int) *State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	items := make([]*State, max(1, s.itemCount))
+	keep := s.cacheable
 	for j := range items {
 		items[j] = s.stepItem(j)
+		keep = keep && items[j].cacheable
 	}
-	s.items.Store(&items)
+	if keep { // else a payload could make a chain of states without end
+		s.items.Store(&items)
+	}
 	return items[i]
 }
 
