@@ -331,8 +331,12 @@ func isSealed(t *testing.T, registry *schema.Registry, typ string, names ...stri
 func TestTheSchemasOfTheVocabularySealWhatItSays(t *testing.T) {
 	t.Parallel()
 	blocks := codeBlocks(read(t, "docs/vocabulary.md"), "json")
-	if len(blocks) != 2 {
-		t.Fatalf("%d schemas, want 2", len(blocks))
+	if len(blocks) != 3 {
+		t.Fatalf("%d schemas, want 3", len(blocks))
+	}
+	compound := schemaFiles(t, map[string]string{"customer.json": blocks[2]}).Indexes()
+	if len(compound) != 1 || compound[0].Name != "name_birth" || len(compound[0].Parts) != 2 || compound[0].Bits != 32 {
+		t.Errorf("compound indexes are %v", compound)
 	}
 	small := schemaFiles(t, map[string]string{"invoice.issued.v1.json": blocks[0]})
 	for _, c := range []struct {

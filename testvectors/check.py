@@ -356,7 +356,7 @@ def email(text):
     return casefold(local) + at + "".join("i" if char == "\u0130" else char.lower() for char in domain)
 
 
-# phone(REGION), section 6.4
+# phone(REGION), section 6.6
 
 with open(os.path.join(HERE, "phone", "1.json"), encoding="utf-8") as f:
     PHONE = json.load(f)

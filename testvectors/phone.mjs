@@ -1,4 +1,4 @@
-// The normaliser step phone(REGION), version 1: docs/format.md 6.4.
+// The normaliser step phone(REGION), version 1: docs/format.md 6.6.
 
 import { readFileSync } from 'node:fs';
 
