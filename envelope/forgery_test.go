@@ -67,13 +67,14 @@ func oneError(t *testing.T, err error, location, kid string) {
 
 // Each bit of nonce, ciphertext and tag, and each bit of a token's text, changed by itself. What still has the form of a token under the same key is
 // refused with one and the same error; what has not is refused for its form or its key.
-func TestEverySingleBitChangeOfATokenIsRefused(t *testing.T) {
+func TestLawEverySingleBitChangeOfATokenIsRefused(t *testing.T) {
 	t.Parallel()
 	rings, err := keyring.NewSet(keyringtest.New(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sealer, opener := forgeServices(t, forgeSchema, rings, "forge.a.v1")
+	const step = min(lawScale, 7) // with the race detector each seventh bit, which falls on all bits of a byte
 	bodies, texts := 0, 0
 	for _, value := range []string{`1`, `"ada@example.com"`, `{"city":"İzmir","lines":["a",null]}`, `"` + strings.Repeat("x", 300) + `"`} {
 		sealed, err := sealer.Seal(context.Background(), envelope.Event{ID: lawID, Type: "forge.a", AggregateID: "1", Payload: []byte(`{"a":` + value + `}`)})
@@ -100,13 +101,13 @@ func TestEverySingleBitChangeOfATokenIsRefused(t *testing.T) {
 		if err := open(token); err != nil {
 			t.Fatal(err)
 		}
-		for bit := range 8 * len(body) {
+		for bit := 0; bit < 8*len(body); bit += step {
 			changed := bytes.Clone(body)
 			changed[bit/8] ^= 1 << (bit % 8)
 			oneError(t, open("fc1:"+kid+":"+base64.RawURLEncoding.EncodeToString(changed)), "/a", kid)
 			bodies++
 		}
-		for bit := range 8 * len(token) {
+		for bit := 0; bit < 8*len(token); bit += step {
 			changed := []byte(token)
 			changed[bit/8] ^= 1 << (bit % 8)
 			err := open(string(changed))
