@@ -238,7 +238,7 @@ func (p *Plan) newState(elems []elem, w way) *State {
 func (p *Plan) stepsOf(s *State) *steps {
 	leading := make([]elem, 0, len(s.elems))
 	for _, e := range s.elems {
-		if e.node.descends() {
+		if e.node.leads() {
 			leading = append(leading, e)
 		}
 	}
@@ -265,8 +265,8 @@ func (p *Plan) stepsOf(s *State) *steps {
 	return st
 }
 
-// descends reports that a schema says something of members or items, with whatever it refers to left aside.
-func (n *node) descends() bool {
+// leads reports that a schema says something of members or items, with whatever it refers to left aside.
+func (n *node) leads() bool {
 	return len(n.names) > 0 || len(n.patterns) > 0 || n.additional != nil || n.unevaluated != nil || len(n.prefix) > 0 || n.items != nil ||
 		n.unevaluatedItems != nil || n.contains != nil
 }
