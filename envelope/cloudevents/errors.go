@@ -23,7 +23,8 @@ const (
 // Error refuses a message, or an event that no message can carry. What is wrong with the payload itself, and with identifiers, is said by the errors of
 // package envelope.
 type Error struct {
-	// Attribute that is at fault by CloudEvents' name, or "content-type", "headers" (all together), "body", "data", "attribute N", "header N".
+	// Attribute that is at fault by CloudEvents' name, or "content-type", "headers" (all together), "body", "data", "attribute N", "header N"; "attribute *" is
+	// one of a structured message whose headers repeat its attributes.
 	Attribute string
 	Kind      Kind
 	// What is wrong, without the value.

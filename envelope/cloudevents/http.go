@@ -33,7 +33,8 @@ func (c *Codec) HTTP(e envelope.InWireForm) (header map[string][]string, body []
 }
 
 // ParseHTTP reads what HTTP wrote, and any request or response after CloudEvents' HTTP binding that has the attributes of an event, in binary or structured
-// mode. header is an http.Header; what in it is no attribute is passed over. Read the body through an http.MaxBytesReader of MaxBody.
+// mode. header is an http.Header; what in it is no attribute is passed over. Read the body through an http.MaxBytesReader of MaxBody. The event shares the
+// body, which must not be changed while the event is used.
 //
 // Errors are *Error, and those of envelope.Parse.
 func (c *Codec) ParseHTTP(header map[string][]string, body []byte) (envelope.Received, error) {

@@ -55,7 +55,8 @@ func (c *Codec) Message(e envelope.InWireForm) (Message, error) {
 }
 
 // ParseMessage reads what Message wrote, and any message after CloudEvents' Kafka binding that has the attributes of an event: in binary mode, or in
-// structured mode with the content type application/cloudevents+json. Header names are compared as they are, in lower case.
+// structured mode with the content type application/cloudevents+json. Header names are compared as they are, in lower case. The event shares the message's
+// body, which must not be changed while the event is used.
 //
 // Errors are *Error, and those of envelope.Parse.
 func (c *Codec) ParseMessage(m Message) (envelope.Received, error) {
