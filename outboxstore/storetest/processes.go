@@ -306,7 +306,7 @@ func (s *suite[Tx]) start(name string, job helperJob) *helper {
 	input, err := json.Marshal(job)
 	s.must(err)
 	h := &helper{t: s.t, cmd: exec.Command(os.Args[0]), stderr: &strings.Builder{}}
-	h.cmd.Env = append(os.Environ(), helperVariable+"="+name)
+	h.cmd.Env = append(os.Environ(), helperVariable+"="+name, "GORACE=atexit_sleep_ms=0") // else a second at the end of each
 	h.cmd.Stdin = strings.NewReader(string(input))
 	h.cmd.Stderr = h.stderr
 	stdout, err := h.cmd.StdoutPipe()

@@ -2,5 +2,5 @@
 
 package storetest
 
-// lawScale divides the size of the laws: the race detector makes them ten times as long.
+// lawScale divides the size of the law of search.
 const lawScale = 1

@@ -2,5 +2,5 @@
 
 package storetest
 
-// lawScale divides the size of the laws: the race detector makes them ten times as long.
-const lawScale = 10
+// lawScale divides the size of the law of search, whose processes and keyrings the race detector makes many times as long.
+const lawScale = 25
