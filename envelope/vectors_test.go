@@ -281,10 +281,11 @@ type vectorEvent struct {
 			Longest int    `json:"longest"`
 		} `json:"sealed"`
 		Indexes map[string]struct {
-			Keyring  string   `json:"keyring"`
-			Steps    []string `json:"steps"`
-			Bits     int      `json:"bits"`
-			Pointers []string `json:"pointers"`
+			Keyring  string     `json:"keyring"`
+			Steps    []string   `json:"steps"`
+			Bits     int        `json:"bits"`
+			Pointers []string   `json:"pointers"`
+			Parts    [][]string `json:"parts"`
 		} `json:"indexes"`
 	} `json:"plan"`
 	Nonces       hexBytes            `json:"nonces"`

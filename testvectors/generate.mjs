@@ -551,6 +551,18 @@ const event = { type: 'invoice.issued', version: 1, id };
   }, '{"name":" I\u015eIL \u0130nci "}', {
     sealed: ['/name'], indexes: { name: { keyring: 'default', steps: ['nfkc', 'trim', 'casefold-tr'], bits: 40, pointers: ['/name'] } },
   });
+  event('compound indexes', 'two locations as one hash, one of them inside a sealed object; the second lacks a part', {
+    'x-blind-indexes': {
+      name_birth: { fields: ['/name', '/passport/birth_date'], normalize: [['trim', 'casefold-tr'], []], bits: 64 },
+      name_nick: { fields: ['/name', '/nick'] },
+    },
+    properties: { name: text, nick: text, passport: { type: 'object', ...flagged, properties: { birth_date: text, number: { type: 'integer', ...flagged } } } },
+  }, '{"passport":{"number":7,"birth_date":"1815-12-10"},"name":" \u0130nci "}', {
+    sealed: ['/passport', '/name'], indexes: {
+      name_birth: { keyring: 'default', parts: [['trim', 'casefold-tr'], []], bits: 64, pointers: ['/name', '/passport/birth_date'] },
+      name_nick: { keyring: 'default', parts: [[], []], bits: 128, pointers: ['/name', '/nick'] },
+    },
+  });
   event('a long value', 'Padm\u00e9', { properties: { letter: text } }, `{"letter":"${'Dear Ada, '.repeat(150)}"}`, { sealed: ['/letter'] });
   event('the highest version', 'versions go to 2^31 - 1', { properties: { email: text } }, '{"email":"ada@example.com"}', { sealed: ['/email'] }, { version: 2 ** 31 - 1 });
   event('a short value in the aggregate id', 'up to 7 bytes meet by chance', { properties: { email: text } }, '{"email":"a@b.com"}', { sealed: ['/email'] }, { aggregate_id: 'a@b.com', headers: { traceparent: 'a@b.com' } });
