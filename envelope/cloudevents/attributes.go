@@ -87,6 +87,8 @@ type outgoing struct {
 	attributes []attribute
 	headers    []attribute // the event's own, in the order of their names
 	payload    []byte
+	// size of all names and values, counted as a reader does that finds datacontenttype among the attributes.
+	size int
 }
 
 func (c *Codec) outgoing(e envelope.InWireForm) (outgoing, error) {
@@ -118,18 +120,18 @@ func (c *Codec) outgoing(e envelope.InWireForm) (outgoing, error) {
 		add(attrTime, w.OccurredAt.Format(time.RFC3339Nano))
 	}
 	add(attrDataSchema, schemaPrefix+w.Type+"/"+strconv.Itoa(w.Version))
-	size := 0
+	out.size = len(attrDataContentType) + len(payloadType)
 	for _, a := range out.attributes {
-		size += len(a.name) + len(a.value)
+		out.size += len(a.name) + len(a.value)
 		if !isString(a.value) {
 			return outgoing{}, unfit(a.name, "has a character that no attribute of CloudEvents may have", "a control character or a noncharacter of Unicode: use another identifier")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
 		out.headers = append(out.headers, attribute{name, w.Headers[name]})
-		size += len(name) + len(w.Headers[name])
+		out.size += len(name) + len(w.Headers[name])
 	}
-	if size > maxAttributes {
+	if out.size > maxAttributes {
 		return outgoing{}, tooLarge("headers", maxAttributes)
 	}
 	return out, nil
@@ -156,6 +158,9 @@ func (c *Codec) extensions(out outgoing) ([]attribute, error) {
 			return nil, unfit(headerLabel(i), "has a character that no attribute of CloudEvents may have", "a control character or a noncharacter of Unicode: encode the value")
 		}
 		list = append(list, attribute{name, header.value})
+		if out.size += len(name) - len(header.name); out.size > maxAttributes {
+			return nil, tooLarge("headers", maxAttributes)
+		}
 	}
 	return list, nil
 }

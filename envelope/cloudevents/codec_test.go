@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -257,6 +258,35 @@ func TestWhatNoMessageCanCarryIsRefused(t *testing.T) {
 			}
 			refused(t, err, test.attribute, test.kind)
 		}
+	}
+}
+
+// What is just small enough to be written is read, whatever else the form adds to it.
+func TestTheLargestHeadersThatAreWrittenAreRead(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	c := newCodec(t, Options{HeaderAttributes: map[string]string{"a-b": "averylongnameofanattribute"}})
+	for name, f := range forms {
+		write := func(n int) (envelope.Sealed, any, error) {
+			e := invoice()
+			e.Headers = map[string]string{"a-b": "", "large": strings.Repeat("x", n)}
+			sealed := s.seal(t, e)
+			message, err := f.write(c, sealed)
+			return sealed, message, err
+		}
+		most := sort.Search(maxAttributes, func(n int) bool { _, _, err := write(n); return err != nil }) - 1
+		if most < maxAttributes-1000 {
+			t.Fatalf("%s: %d bytes at most", name, most)
+		}
+		sealed, message, err := write(most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		received, err := f.read(c, message)
+		if err != nil {
+			t.Fatalf("%s: %d bytes are written and not read: %v", name, most, err)
+		}
+		same(t, received.Wire(), sealed.Wire())
 	}
 }
 
