@@ -1,6 +1,7 @@
 package blindindex
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -55,12 +56,27 @@ func (n *Normalizer) ascii(text []byte) (normalized []byte, ok bool) {
 	for _, s := range n.steps {
 		switch s.name {
 		case "trim":
-			for len(text) > 0 && text[0] == ' ' {
-				text = text[1:]
+			text = bytes.Trim(text, " ")
+		case "email": // both sides of the @ alike
+			text = bytes.Trim(text, " ")
+			for i, c := range text {
+				if 'A' <= c && c <= 'Z' {
+					text[i] = c | 0x20
+				}
 			}
-			for len(text) > 0 && text[len(text)-1] == ' ' {
-				text = text[:len(text)-1]
+		case "alnum":
+			kept := text[:0]
+			for _, c := range text {
+				if '0' <= c && c <= '9' || 'A' <= c&^0x20 && c&^0x20 <= 'Z' {
+					kept = append(kept, c)
+				}
 			}
+			text = kept
+		case "last4":
+			if len(text) < 4 {
+				return nil, true
+			}
+			text = text[len(text)-4:]
 		case "nfkc":
 		case "casefold", "casefold-tr":
 			for i, c := range text {

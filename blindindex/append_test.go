@@ -15,7 +15,8 @@ import (
 
 func TestAppendMessageGivesWhatMessagesGives(t *testing.T) {
 	t.Parallel()
-	steps := [][]string{nil, {"trim"}, {"casefold"}, {"casefold-tr"}, {"nfkc", "casefold"}, {"trim", "nfkc", "casefold", "digits"}, {"digits"}}
+	steps := [][]string{nil, {"trim"}, {"casefold"}, {"casefold-tr"}, {"nfkc", "casefold"}, {"trim", "nfkc", "casefold", "digits"}, {"digits"},
+		{"email"}, {"alnum"}, {"alnum", "casefold"}, {"last4"}, {"digits", "last4"}, {"email", "last4", "alnum"}, {"phone(TR)"}, {"casefold", "argon2id(1,1024)"}}
 	taken := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		ix, err := blindindex.New("x", rapid.SampledFrom(steps).Draw(t, "steps"), 0)
