@@ -142,6 +142,16 @@ func (v *VaultServer) Revoke(token string) {
 	v.Must(http.MethodPost, "auth/token/revoke", Body{"token": token})
 }
 
+// Login mounts a login of a kind, below auth/, for this test: "approle" or
+// "kubernetes".
+func (v *VaultServer) Login(kind string) (mount string) {
+	v.t.Helper()
+	mount = kind + "-" + unique()
+	v.Must(http.MethodPost, "sys/auth/"+mount, Body{"type": kind})
+	v.t.Cleanup(func() { v.remove("sys/auth/" + mount) })
+	return mount
+}
+
 // AppRole is a role of a test's own.
 type AppRole struct {
 	// Mount is the login's mount, below auth/.
@@ -153,9 +163,7 @@ type AppRole struct {
 // AppRole makes a role whose tokens have these policies and live for ttl.
 func (v *VaultServer) AppRole(ttl time.Duration, policies ...string) AppRole {
 	v.t.Helper()
-	role := AppRole{Mount: "approle-" + unique()}
-	v.Must(http.MethodPost, "sys/auth/"+role.Mount, Body{"type": "approle"})
-	v.t.Cleanup(func() { v.remove("sys/auth/" + role.Mount) })
+	role := AppRole{Mount: v.Login("approle")}
 	path := "auth/" + role.Mount + "/role/test"
 	v.Must(http.MethodPost, path, Body{"token_policies": policies, "token_ttl": ttl.String(), "token_max_ttl": ttl.String()})
 	role.RoleID = v.Must(http.MethodGet, path+"/role-id", nil).text("role_id")

@@ -1,6 +1,7 @@
 package vaultkeyring
 
 import (
+	"fmt"
 	"os"
 	"strings"
 )
@@ -27,6 +28,10 @@ func (r *AppRole) path() string {
 		mount = "approle"
 	}
 	return "auth/" + mount + "/login"
+}
+
+func (r *AppRole) hint(mount string) string {
+	return fmt.Sprintf("check VAULT_ROLE_ID and VAULT_SECRET_ID (a secret id may have expired or have been used up), and that an AppRole login is mounted at %s", mount)
 }
 
 // body is that of the login request.

@@ -26,9 +26,13 @@
 //
 // Without [Options.Client] the address, the TLS settings, the namespace and the
 // token come from Vault's own variables; without VAULT_TOKEN an AppRole login
-// (VAULT_ROLE_ID and VAULT_SECRET_ID, or each with _FILE), else the token that
-// `vault login` has left in ~/.vault-token. An AppRole's token that has expired
-// is replaced by a new login; a token that was given is used until it ends.
+// (VAULT_ROLE_ID and VAULT_SECRET_ID, or each with _FILE), or one by Kubernetes
+// (VAULT_K8S_ROLE; VAULT_K8S_MOUNT and VAULT_K8S_TOKEN_FILE where they are not the
+// usual ones), else the token that `vault login` has left in ~/.vault-token.
+//
+// A token that can be renewed is, until [Vault.Close] or for as long as Vault lets
+// it; then, or when it has expired, a login gets a new one. A token that was given
+// is used until it ends, one of [Options.Client] is its owner's to renew.
 //
 // What each role needs in Vault is in [Policy].
 //

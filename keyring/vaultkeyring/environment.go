@@ -10,12 +10,16 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// The variables of an AppRole login. Vault's own tools have none for it.
+// The variables of an AppRole login and of a Kubernetes login. Vault's own tools
+// have none for them.
 const (
 	envRoleID       = "VAULT_ROLE_ID"
 	envRoleIDFile   = "VAULT_ROLE_ID_FILE"
 	envSecretID     = "VAULT_SECRET_ID"
 	envSecretIDFile = "VAULT_SECRET_ID_FILE"
+	envK8sRole      = "VAULT_K8S_ROLE"
+	envK8sMount     = "VAULT_K8S_MOUNT"
+	envK8sTokenFile = "VAULT_K8S_TOKEN_FILE"
 )
 
 // tokenFile is where `vault login` leaves a token, in the home directory.
@@ -36,6 +40,18 @@ func environmentClient() (*api.Client, error) {
 		return nil, &SettingsError{Detail: "VAULT_ADDR, VAULT_AGENT_ADDR or VAULT_HEADERS is not valid"}
 	}
 	return client, nil
+}
+
+// environmentLogin is the AppRole if one is set, else the Kubernetes role, else
+// nil.
+func environmentLogin() login {
+	if r := environmentAppRole(); r != nil {
+		return r
+	}
+	if role := os.Getenv(envK8sRole); role != "" {
+		return &Kubernetes{Role: role, Mount: os.Getenv(envK8sMount), TokenFile: os.Getenv(envK8sTokenFile)}
+	}
+	return nil
 }
 
 // environmentAppRole returns nil if no role is set.

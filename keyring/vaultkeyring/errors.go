@@ -80,6 +80,7 @@ type Error struct {
 
 	location Location
 	timeout  time.Duration
+	login    login // nil where there is none
 	// deleted is the version that KV remembers, for [ErrDeleted].
 	deleted uint64
 }
@@ -138,11 +139,14 @@ func (e *Error) Hint() string {
 	case ErrDenied:
 		return fmt.Sprintf("add to a policy of the token: path %q { capabilities = [%q] }", e.Path, e.Capability)
 	case ErrToken:
-		return "get a new token (vault login, or the AppRole's variables) and set VAULT_TOKEN"
+		return "get a new token (vault login, or the variables of an AppRole or of Kubernetes) and set VAULT_TOKEN"
 	case ErrNoToken:
-		return "set VAULT_TOKEN, or VAULT_ROLE_ID and VAULT_SECRET_ID (or each with _FILE), or run vault login"
+		return "set VAULT_TOKEN, or VAULT_ROLE_ID and VAULT_SECRET_ID (or each with _FILE), or VAULT_K8S_ROLE, or run vault login"
 	case ErrLogin:
-		return fmt.Sprintf("check VAULT_ROLE_ID and VAULT_SECRET_ID (a secret id may have expired or have been used up), and that an AppRole login is mounted at %s", strings.TrimSuffix(e.Path, "/login"))
+		if e.login == nil {
+			return "check the login's variables"
+		}
+		return e.login.hint(strings.TrimSuffix(e.Path, "/login"))
 	case ErrSealed:
 		return "look at vault status and unseal it (vault operator unseal), then run the command again"
 	case ErrUnreachable:

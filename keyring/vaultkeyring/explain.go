@@ -36,7 +36,7 @@ const (
 func (s *session) fail(r request, problem error) *Error {
 	return &Error{
 		Address: s.address, Operation: r.operation, Path: r.path, Problem: problem,
-		location: s.location, timeout: s.timeout,
+		location: s.location, timeout: s.timeout, login: s.login,
 	}
 }
 

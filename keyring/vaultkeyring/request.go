@@ -45,6 +45,9 @@ func (s *session) do(ctx context.Context, r request, out any) error {
 			return loginErr
 		}
 		err = s.send(ctx, r, token, out)
+		if err == nil && s.configured(token) {
+			s.keepAlive(token, nil)
+		}
 		if !errors.Is(err, ErrToken) || !s.forget(token) {
 			return err
 		}
@@ -52,16 +55,18 @@ func (s *session) do(ctx context.Context, r request, out any) error {
 	return err
 }
 
-// login gets a token with the AppRole.
-func (s *session) login(ctx context.Context) (string, error) {
-	body, err := s.appRole.body()
+// logIn gets a token.
+func (s *session) logIn(ctx context.Context) (string, error) {
+	body, err := s.login.body()
 	if err != nil {
 		return "", err
 	}
-	r := request{operation: "log in", path: s.appRole.path(), body: body, login: true, absent: ErrNoMount}
+	r := request{operation: "log in", path: s.login.path(), body: body, login: true, absent: ErrNoMount}
 	var answer struct {
 		Auth struct {
-			ClientToken string `json:"client_token"`
+			ClientToken   string `json:"client_token"`
+			Renewable     bool   `json:"renewable"`
+			LeaseDuration int    `json:"lease_duration"`
 		} `json:"auth"`
 	}
 	if err := s.exchange(ctx, r, "", &answer); err != nil {
@@ -70,6 +75,9 @@ func (s *session) login(ctx context.Context) (string, error) {
 	if answer.Auth.ClientToken == "" {
 		return "", s.fail(r, ErrMalformed)
 	}
+	s.keepAlive(answer.Auth.ClientToken, &api.SecretAuth{
+		ClientToken: answer.Auth.ClientToken, Renewable: answer.Auth.Renewable, LeaseDuration: answer.Auth.LeaseDuration,
+	})
 	return answer.Auth.ClientToken, nil
 }
 

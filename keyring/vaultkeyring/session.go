@@ -21,7 +21,8 @@ type session struct {
 	address   string
 	namespace string
 	timeout   time.Duration
-	appRole   *AppRole
+	// login gets a token where none is given; nil if there is no way.
+	login login
 	// given is the caller's client; nil if the client was made here.
 	given *api.Client
 	// repeating tries again after a failure of the network or of Vault; once is
@@ -35,10 +36,25 @@ type session struct {
 	mu sync.Mutex
 	// token is what this session has logged in for, or was configured with.
 	token string
+	// fixed is the token of the configuration, which no login replaces; "" if
+	// there is none.
+	fixed string
+	// renewing is the token that a goroutine keeps alive; life ends with close.
+	renewing string
+	closed   bool
+	life     context.Context
+	stop     context.CancelFunc
 }
 
 func newSession(location Location, opts Options) (*session, error) {
-	s := &session{location: location, appRole: opts.AppRole, given: opts.Client, timeout: opts.Timeout, loggingIn: make(chan struct{}, 1)}
+	s := &session{location: location, given: opts.Client, timeout: opts.Timeout, loggingIn: make(chan struct{}, 1)}
+	s.life, s.stop = context.WithCancel(context.Background())
+	switch {
+	case opts.AppRole != nil:
+		s.login = opts.AppRole
+	case opts.Kubernetes != nil:
+		s.login = opts.Kubernetes
+	}
 	client := opts.Client
 	if client == nil {
 		var err error
@@ -51,6 +67,7 @@ func newSession(location Location, opts Options) (*session, error) {
 		if s.token, err = s.environmentToken(client); err != nil {
 			return nil, err
 		}
+		s.fixed = s.token
 	}
 	if s.timeout <= 0 {
 		s.timeout = defaultTimeout
@@ -105,16 +122,16 @@ type limited struct {
 	io.Closer
 }
 
-// environmentToken says which login counts: an explicit token, else the AppRole,
-// else what `vault login` has left.
+// environmentToken says which login counts: an explicit token, else the AppRole or
+// Kubernetes, else what `vault login` has left.
 func (s *session) environmentToken(client *api.Client) (string, error) {
 	if token := client.Token(); token != "" {
 		return token, nil
 	}
-	if s.appRole == nil {
-		s.appRole = environmentAppRole()
+	if s.login == nil {
+		s.login = environmentLogin()
 	}
-	if s.appRole != nil {
+	if s.login != nil {
 		return "", nil
 	}
 	return loginToken()
@@ -147,10 +164,16 @@ func (s *session) currentToken() string {
 	return s.token
 }
 
+// configured says whether the token is one of the environment, which nobody else
+// renews. A client's token is its owner's to renew.
+func (s *session) configured(token string) bool {
+	return s.fixed != "" && token == s.fixed
+}
+
 // forget drops a token that Vault does not take any more, if a login can get
 // another one.
 func (s *session) forget(token string) bool {
-	if s.appRole == nil || s.given != nil && s.given.Token() != "" {
+	if s.login == nil || s.given != nil && s.given.Token() != "" {
 		return false
 	}
 	s.mu.Lock()
@@ -167,19 +190,19 @@ func (s *session) needToken(ctx context.Context) (string, error) {
 	if token := s.currentToken(); token != "" {
 		return token, nil
 	}
-	if s.appRole == nil {
+	if s.login == nil {
 		return "", s.fail(request{operation: "log in", path: "auth/token"}, ErrNoToken)
 	}
 	select {
 	case s.loggingIn <- struct{}{}:
 		defer func() { <-s.loggingIn }()
 	case <-ctx.Done():
-		return "", s.explainTransport(ctx, request{operation: "log in", path: s.appRole.path()}, "", ctx.Err())
+		return "", s.explainTransport(ctx, request{operation: "log in", path: s.login.path()}, "", ctx.Err())
 	}
 	if token := s.currentToken(); token != "" {
 		return token, nil
 	}
-	token, err := s.login(ctx)
+	token, err := s.logIn(ctx)
 	if err != nil {
 		return "", err
 	}

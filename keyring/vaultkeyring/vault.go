@@ -16,8 +16,11 @@ type Options struct {
 	// AppRole logs in when there is no token. Defaults to that of VAULT_ROLE_ID
 	// and VAULT_SECRET_ID (or each with _FILE) if Client is nil, else to none.
 	AppRole *AppRole
-	// Client is copied; its token is asked for with each call, so that who made
-	// it can renew or replace it. Defaults to one from VAULT_ADDR, VAULT_TOKEN,
+	// Kubernetes logs in when there is neither a token nor an AppRole. Defaults
+	// to that of VAULT_K8S_ROLE if Client is nil, else to none.
+	Kubernetes *Kubernetes
+	// Client is copied; its token is asked for with each call, and is its owner's
+	// to renew or replace. Defaults to one from VAULT_ADDR, VAULT_TOKEN,
 	// VAULT_NAMESPACE, VAULT_CACERT and so on.
 	Client *api.Client
 	// Timeout bounds each call: a load, a save, one encrypt or decrypt, with its

@@ -74,7 +74,7 @@ func Indexes(app *cli.App) Func {
 func KeyIDs(app *cli.App, name *string) Func {
 	return words(app, func(cmd *cobra.Command, s *settings.Settings) ([]string, error) {
 		url, _ := s.KeyringURL(*name)
-		keys, err := connect.KeyIDs(cmd.Context(), app.LookupEnv, settings.Keyring{Name: *name, URL: url})
+		keys, err := connect.KeyIDs(cmd.Context(), settings.Keyring{Name: *name, URL: url})
 		if err != nil {
 			return nil, err
 		}

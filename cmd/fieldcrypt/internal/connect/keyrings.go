@@ -110,11 +110,11 @@ func KeyStates(ctx context.Context, s *cli.Session) (envelope.KeyInfos, error) {
 const completionTimeout = 2 * time.Second
 
 // KeyIDs are the ids of a keyring's keys, from its clear part, for a shell that waits for words.
-func KeyIDs(ctx context.Context, lookupEnv func(string) (string, bool), configured settings.Keyring) ([]keyring.KeyInfo, error) {
+func KeyIDs(ctx context.Context, configured settings.Keyring) ([]keyring.KeyInfo, error) {
 	var store keyring.Store
 	var err error
 	if schemeOf(configured.URL) == "vault" {
-		store, err = vaultPlace(lookupEnv, configured, completionTimeout)
+		store, err = vaultPlace(configured, completionTimeout)
 	} else {
 		store, err = keyringPlace(nil, configured, nil)
 	}

@@ -28,11 +28,12 @@ func keyringPlace(s *cli.Session, configured settings.Keyring, pass filekeyring.
 		if v := s.Vaults[configured.URL]; v != nil {
 			return v, nil
 		}
-		v, err := vaultPlace(s.LookupEnv, configured, 0)
+		v, err := vaultPlace(configured, 0)
 		if err != nil {
 			return nil, err // not v: a nil *Vault is no nil place
 		}
 		s.Vaults[configured.URL] = v
+		s.AtEnd(v.Close)
 		return v, nil
 	default:
 		return nil, noScheme("keyring "+configured.Name, scheme, false, keyringForms)
@@ -40,31 +41,16 @@ func keyringPlace(s *cli.Session, configured settings.Keyring, pass filekeyring.
 }
 
 // vaultPlace takes address, login and TLS from Vault's own variables. It makes no call. A timeout of 0 is the library's.
-func vaultPlace(lookupEnv func(string) (string, bool), configured settings.Keyring, timeout time.Duration) (*vaultkeyring.Vault, error) {
+func vaultPlace(configured settings.Keyring, timeout time.Duration) (*vaultkeyring.Vault, error) {
 	where, err := vaultkeyring.ParseURL(configured.URL)
 	if err != nil {
 		return nil, inKeyring(configured.Name, err)
-	}
-	if err := checkLogin(lookupEnv, configured.Name); err != nil {
-		return nil, err
 	}
 	v, err := vaultkeyring.New(where, vaultkeyring.Options{Timeout: timeout})
 	if err != nil {
 		return nil, inKeyring(configured.Name, err)
 	}
 	return v, nil
-}
-
-// checkLogin refuses the one login of the design that this version does not have, where it is the one that would count.
-func checkLogin(lookupEnv func(string) (string, bool), name string) error {
-	set := func(name string) bool {
-		value, _ := lookupEnv(name)
-		return value != ""
-	}
-	if set("VAULT_K8S_ROLE") && !set("VAULT_TOKEN") && !set("VAULT_ROLE_ID") && !set("VAULT_ROLE_ID_FILE") {
-		return failure.New(failure.Broken, "set VAULT_TOKEN, or VAULT_ROLE_ID and VAULT_SECRET_ID (or each with _FILE)", "keyring %s: the login with VAULT_K8S_ROLE is planned and not in this version", name)
-	}
-	return nil
 }
 
 // inKeyring says which keyring an error is about, where the library was not told.

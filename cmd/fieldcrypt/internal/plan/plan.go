@@ -5,10 +5,10 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fieldcrypt/fieldcrypt/blindindex"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/complete"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -22,9 +22,14 @@ func New(app *cli.App) *cobra.Command {
 		Use:   "plan TYPE[@VERSION]",
 		Short: "Print the map of an event's schema: what is sealed, indexed, open",
 		Long: `Prints what happens at each location of an event's payload: whether it is sealed and under
-which keyring, whether it is indexed, what becomes of members that the schema does not
-declare, and which line of which file says so. Without @VERSION: the newest version. What is
-not listed stays in clear.`,
+which keyring, whether it is indexed and how, what becomes of members that the schema does
+not declare, and which line of which file says so. Without @VERSION: the newest version.
+
+What is not listed stays in clear. What becomes of undeclared members holds for everything
+below, until a line says otherwise. A * stands for an item, or for a name that the schema
+does not spell. A recursion, and a definition that is used in several places, is shown once,
+at its shortest pointer, with where else the same lines hold; --output json lists all of
+these.`,
 		Example: `  fieldcrypt plan invoice.issued
   fieldcrypt plan invoice.issued@1 --output json`,
 		Args:              cli.ExactArgs(1),
@@ -46,28 +51,40 @@ func run(_ context.Context, s *cli.Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !s.JSON() {
-		if err := s.Terminal.Printf("%s version %d, from %s", event.Type(), event.Version(), event.File()); err != nil {
-			return err
+	return show(s, event)
+}
+
+// widest is how far pointers push what is said of them to the right; a longer one pushes its own line alone.
+const widest = 60
+
+func show(s *cli.Session, event *schema.EventSchema) error {
+	entries := entriesOf(event.Plan().Locations())
+	if s.JSON() {
+		for _, e := range entries {
+			if err := s.Terminal.JSON(e.machine(event)); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	locations := event.Plan().Locations()
+	if err := s.Terminal.Printf("%s version %d, from %s", event.Type(), event.Version(), event.File()); err != nil {
+		return err
+	}
 	width := 0
-	for _, l := range locations {
-		width = max(width, len(pointer(l)))
-	}
-	for _, l := range locations {
-		if s.JSON() {
-			err = s.Terminal.JSON(machine(event, l))
-		} else {
-			err = s.Terminal.Printf("  %-*s  %s", width, pointer(l), describe(l))
+	for _, e := range entries {
+		if n := utf8.RuneCountInString(shown(e.Pointer)); n <= widest {
+			width = max(width, n)
 		}
-		if err != nil {
+	}
+	sealed := false
+	for _, e := range entries {
+		sealed = sealed || e.Sealed || e.SealedIfObject || e.Undeclared == "seal"
+		if err := s.Terminal.Printf("  %-*s  %s", width, shown(e.Pointer), e.describe()); err != nil {
 			return err
 		}
 	}
-	if len(locations) == 0 {
-		s.Terminal.Note("nothing is sealed, indexed or refused")
+	if !sealed {
+		s.Terminal.Note("nothing is sealed")
 	}
 	return nil
 }
@@ -111,84 +128,4 @@ func known(reg *schema.Registry) string {
 		names = append(names[:most], "…")
 	}
 	return "the schemas are of " + strings.Join(names, ", ")
-}
-
-// pointer shows the payload itself as a dot: "" would not be seen.
-func pointer(l schema.Location) string {
-	if l.Pointer == "" {
-		return "."
-	}
-	return l.Pointer
-}
-
-func describe(l schema.Location) string {
-	var parts []string
-	if l.Sealed {
-		parts = append(parts, "sealed under "+l.Keyring)
-	}
-	if l.Nested {
-		parts = append(parts, "inside a sealed value")
-	}
-	if l.Index != nil {
-		parts = append(parts, "index "+l.Index.Name+" ("+indexText(l.Index)+")")
-	}
-	switch l.Undeclared {
-	case "reject":
-		parts = append(parts, "undeclared members are refused")
-	case "seal":
-		parts = append(parts, "undeclared members are sealed")
-	case "clear":
-		parts = append(parts, "undeclared members stay in clear")
-	}
-	if l.SameAs != "" {
-		parts = append(parts, "below it as below "+l.SameAs)
-	}
-	text := strings.Join(parts, "; ")
-	if len(l.Sources) > 0 {
-		text += "  [" + strings.Join(l.Sources, ", ") + "]"
-	}
-	return text
-}
-
-func indexText(index *schema.Index) string {
-	text := strconv.Itoa(index.Bits) + " bits"
-	if normalizer, err := blindindex.ParseNormalizer(index.Normalize); err == nil {
-		text = normalizer.ID() + ", " + text
-	}
-	if index.Multi {
-		text += ", several values"
-	}
-	return text
-}
-
-type location struct {
-	Type       string   `json:"type"`
-	Version    int      `json:"version"`
-	Pointer    string   `json:"pointer"`
-	Sealed     bool     `json:"sealed"`
-	Nested     bool     `json:"nested,omitempty"`
-	Keyring    string   `json:"keyring,omitempty"`
-	Index      *index   `json:"index,omitempty"`
-	Undeclared string   `json:"undeclared,omitempty"`
-	SameAs     string   `json:"same_as,omitempty"`
-	Sources    []string `json:"sources"`
-}
-
-type index struct {
-	Name      string   `json:"name"`
-	Normalize []string `json:"normalize"`
-	Bits      int      `json:"bits"`
-	Multi     bool     `json:"multi"`
-	Keyring   string   `json:"keyring"`
-}
-
-func machine(event *schema.EventSchema, l schema.Location) location {
-	object := location{
-		Type: event.Type(), Version: event.Version(), Pointer: l.Pointer, Sealed: l.Sealed, Nested: l.Nested, Keyring: l.Keyring,
-		Undeclared: l.Undeclared, SameAs: l.SameAs, Sources: append([]string{}, l.Sources...),
-	}
-	if l.Index != nil {
-		object.Index = &index{l.Index.Name, append([]string{}, l.Index.Normalize...), l.Index.Bits, l.Index.Multi, l.Index.Keyring}
-	}
-	return object
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/validate"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/verify"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/version"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/wireschema"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/write"
 )
 
@@ -61,6 +62,7 @@ outbox table.`,
 		validate.New(app),
 		verify.New(app),
 		version.New(app),
+		wireschema.New(app),
 		write.New(app),
 	)
 	root.AddCommand(topics.All()...)

@@ -17,10 +17,11 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/validate"
 )
 
-type flags struct{ failFast bool }
+type flags struct{ failFast, wire bool }
 
 func (f *flags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.failFast, "fail-fast", false, "stop at the first refused line")
+	set.BoolVar(&f.wire, "wire", false, "check sealed lines")
 }
 
 // New returns the command.
@@ -30,8 +31,11 @@ func New(app *cli.App) *cobra.Command {
 		Use:   "validate [FILE…]",
 		Short: "Check events against their schemas, as sealing would",
 		Long: `Reads plaintext event lines and reports whatever seal would refuse, with file, line, column,
-location and rule. It needs no keyring. Any finding is exit 3.`,
+location and rule. With --wire it reads sealed lines: each flagged location must hold a token,
+nothing else may, and the rest must match the derived wire schema (see wire-schema). It needs
+no keyring. Any finding that is no warning is exit 3.`,
 		Example: `  fieldcrypt validate events.ndjson
+  fieldcrypt seal events.ndjson | fieldcrypt validate --wire
   fieldcrypt validate --output github samples/*.ndjson
   fieldcrypt validate --output json < events.ndjson`,
 		Args: cobra.ArbitraryArgs,
@@ -50,7 +54,11 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if err != nil {
 		return err
 	}
-	events, err := validate.NewEvents(ctx, reg, validate.EventOptions{FailFast: f.failFast})
+	prepare := validate.NewEvents
+	if f.wire {
+		prepare = validate.NewWireEvents
+	}
+	events, err := prepare(ctx, reg, validate.EventOptions{FailFast: f.failFast})
 	if err != nil {
 		return err
 	}
