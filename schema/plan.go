@@ -46,10 +46,9 @@ type Plan struct {
 	shared map[string]*steps
 	byName map[string]*Index
 
-	indexes   []*Index
-	keyrings  []string
-	locations []Location
-	fields    []Field
+	indexes  []*Index
+	keyrings []string
+	shown    planMap
 }
 
 // maxStates bounds the automaton that is kept; what goes beyond is computed anew at each step.
@@ -415,9 +414,3 @@ func (p *Plan) Keyrings() []string { return slices.Clone(p.keyrings) }
 
 // Indexes returns the plan's blind indexes, sorted by name.
 func (p *Plan) Indexes() []*Index { return slices.Clone(p.indexes) }
-
-// Locations lists the plan for people: every location that is sealed, indexed or open to undeclared members, in a stable order.
-func (p *Plan) Locations() []Location { return slices.Clone(p.locations) }
-
-// Fields lists every member that the schema declares by name, in a stable order.
-func (p *Plan) Fields() []Field { return slices.Clone(p.fields) }

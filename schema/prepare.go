@@ -82,7 +82,6 @@ func (p *Plan) prepare(out *findings) {
 		p.indexes = append(p.indexes, ix)
 	}
 	slices.SortFunc(p.indexes, func(a, b *Index) int { return cmp.Compare(a.Name, b.Name) })
-	p.describe(steps)
 }
 
 // interesting reports whether a flag, an index or an undeclared member can be met below.

@@ -24,14 +24,13 @@ func personalFindings(reg *schema.Registry) []Finding {
 			object := place{f.File, enclosing(f.Location)}
 			siblings[object] = append(siblings[object], f.Name)
 		}
-		sealed := newSealedBelow(event.Plan())
 		var outer []string // payload pointers of what looks personal
 		for _, f := range fields {
 			looks := dict.looksLike(property{
 				name: f.Name, parent: parentName(f.Pointer, event.Type()), siblings: siblings[place{f.File, enclosing(f.Location)}], typ: f.Type, format: f.Format,
 			})
 			// Where something below is sealed, the schema's author has looked here: what is below is judged by its own name.
-			if looks == "" || f.Sealed || sealed.below(f.Pointer) || insideAny(f.Pointer, outer) {
+			if looks == "" || f.Sealed || f.SealedBelow || insideAny(f.Pointer, outer) {
 				continue
 			}
 			outer = append(outer, f.Pointer)
@@ -69,30 +68,6 @@ func parentName(pointer, eventType string) string {
 func insideAny(pointer string, outer []string) bool {
 	for _, o := range outer {
 		if strings.HasPrefix(pointer, o+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// sealedBelow knows at which locations of a plan something further down is sealed.
-type sealedBelow struct{ locations []schema.Location }
-
-func newSealedBelow(plan *schema.Plan) sealedBelow { return sealedBelow{plan.Locations()} }
-
-func (s sealedBelow) below(pointer string) bool { return s.search(pointer, map[string]bool{}) }
-
-// search follows locations that the plan lists only once (a definition used twice, a recursion) to where their lines are.
-func (s sealedBelow) search(pointer string, seen map[string]bool) bool {
-	if seen[pointer] {
-		return false
-	}
-	seen[pointer] = true
-	for _, l := range s.locations {
-		if l.Pointer == pointer && l.SameAs != "" && s.search(l.SameAs, seen) {
-			return true
-		}
-		if strings.HasPrefix(l.Pointer, pointer+"/") && (l.Sealed || l.SameAs != "" && s.search(l.SameAs, seen)) {
 			return true
 		}
 	}
