@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -665,4 +666,76 @@ func TestNoClearMemberWinsOverATokenUnnoticed(t *testing.T) {
 	if hits < 5 {
 		t.Errorf("a clear member won %d times only: the generator does not reach what it is for", hits)
 	}
+}
+
+// Any value against any Go type: it fits, or the error says nothing of it.
+func TestNoDecodeErrorHoldsAValue(t *testing.T) {
+	t.Parallel()
+	b := newTypedBench(t)
+	type small struct {
+		Extra int8 `json:"extra"`
+	}
+	type quoted struct {
+		Extra float32 `json:"extra,string"`
+	}
+	type nested struct {
+		Extra struct {
+			A []map[string]uint8  `json:"a"`
+			B map[int16]time.Time `json:"b"`
+			C *[]byte             `json:"c"`
+		} `json:"extra"`
+	}
+	readers := []func(b *typedBench, r Received) func() error{
+		opens[small], opens[quoted], opens[nested], opens[extraOf[bool]], opens[extraOf[string]], opens[extraOf[time.Time]], opens[extraOf[json.Number]],
+		opens[extraOf[[]byte]], opens[extraOf[map[textual]int]], opens[extraOf[map[string]time.Duration]], opens[extraOf[chatty]], opens[extraOf[forger]],
+		opens[extraOf[big.Int]], opens[extraOf[netip.Addr]], opens[extraOf[[2]uint]], opens[map[string]bool],
+	}
+	refused := 0
+	rapid.Check(t, func(t *rapid.T) {
+		leaf := rapid.SampledFrom([]string{`"` + secretText + `"`, secretNumber, "-" + secretNumber + ".5e3", `"` + secretNumber + `"`, `"\u0067eheimnis ` + secretText + `"`, "true", "null", "{}", "[]"})
+		name := rapid.SampledFrom([]string{"a", "b", "c", secretText, secretNumber})
+		var value func(depth int) string
+		value = func(depth int) string {
+			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			case 0:
+				if depth > 0 {
+					return "[" + value(depth-1) + "," + value(depth-1) + "]"
+				}
+			case 1:
+				if depth > 0 {
+					return fmt.Sprintf(`{"%s":%s}`, name.Draw(t, "name"), value(depth-1))
+				}
+			}
+			return leaf.Draw(t, "leaf")
+		}
+		sealed, err := b.sealer.Seal(context.Background(), Event{Type: "profile", AggregateID: "42", Payload: []byte(`{"extra":` + value(3) + `}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Parse(sealed.Wire(), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, read := range readers {
+			err := read(b, r)()
+			if err == nil {
+				continue
+			}
+			refused++
+			var decode *DecodeError
+			if !errors.As(err, &decode) {
+				t.Fatalf("%d: %v", i, err)
+			}
+			if text := everyText(err); strings.Contains(text, secretText) || strings.Contains(text, secretNumber) {
+				t.Fatalf("%d: an error holds a value: %s", i, text)
+			}
+		}
+	})
+	if refused < 200 {
+		t.Errorf("only %d errors were looked at", refused)
+	}
+}
+
+type extraOf[T any] struct {
+	Extra T `json:"extra"`
 }
