@@ -396,3 +396,32 @@ func TestOperationsSaysTheDefaultTimeouts(t *testing.T) {
 		}
 	}
 }
+
+// Each row of the table of outages is one of the test that makes them, on a real Vault, and the other way round.
+func TestOperationsListsTheOutagesThatAreTested(t *testing.T) {
+	t.Parallel()
+	_, table, ok := strings.Cut(read(t, operations), "\n| outage | ")
+	if !ok {
+		t.Fatalf("%s has no table of outages", operations)
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	var listed []string
+	for line := range strings.Lines(table) {
+		if name, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | "); strings.HasPrefix(line, "| ") {
+			listed = append(listed, name)
+		}
+	}
+	source := read(t, "cmd/fieldcrypt/outage_test.go")
+	_, source, _ = strings.Cut(source, "var outages = []outage{\n")
+	source, _, _ = strings.Cut(source, "\n}\n")
+	var tested []string
+	for line := range strings.Lines(source) {
+		if rest, ok := strings.CutPrefix(line, "\t{\""); ok {
+			name, _, _ := strings.Cut(rest, "\"")
+			tested = append(tested, name)
+		}
+	}
+	if len(tested) < 8 || !slices.Equal(listed, tested) {
+		t.Errorf("listed are %q\ntested are %q", listed, tested)
+	}
+}

@@ -60,9 +60,9 @@ Vault is found and trusted as Vault's own tools do it: VAULT_ADDR, VAULT_NAMESPA
 VAULT_CACERT, VAULT_CAPATH, VAULT_CLIENT_CERT, VAULT_CLIENT_KEY, VAULT_TLS_SERVER_NAME. The
 login is the first of these that there is: the token in VAULT_TOKEN; an AppRole, of
 VAULT_ROLE_ID and VAULT_SECRET_ID, each itself or in a file that VAULT_ROLE_ID_FILE and
-VAULT_SECRET_ID_FILE name; the token that vault login left in ~/.vault-token. An AppRole
-logs in again when its token has expired. Each call ends within VAULT_CLIENT_TIMEOUT (10s),
-with its retries.
+VAULT_SECRET_ID_FILE name; a pod's service account, of the role VAULT_K8S_ROLE; the token
+that vault login left in ~/.vault-token. A token is renewed for as long as Vault lets it, and
+then a login gets another. Each call ends within VAULT_CLIENT_TIMEOUT (10s), with its retries.
 
 A database password may stand in the URL, in PGPASSWORD or in libpq's password file; it is
 never printed. What the URL leaves out comes from libpq's variables (PGHOST, PGUSER,
