@@ -16,7 +16,7 @@ import (
 // Kinds that only a Verifier reports; plaintext, misplaced, malformed and undeclared are shared with LocationError.
 const (
 	KindSchemaUnknown  Kind = "schema-unknown"  // no schema for the type and version
-	KindSchemaMismatch Kind = "schema-mismatch" // the wire form against the derived schema; never checked yet
+	KindSchemaMismatch Kind = "schema-mismatch" // the wire form against the derived wire schema
 	KindIndexOrphan    Kind = "index-orphan"    // a stored index without a token that it could come from
 	KindKeyUnknown     Kind = "key-unknown"     // the keyring knows no such key
 	KindKeyDisabled    Kind = "key-disabled"    // the key is disabled or destroyed
@@ -176,7 +176,7 @@ func NewVerifier(reg *schema.Registry, opts VerifierOptions) (*Verifier, error) 
 
 // NotChecked lists the kinds that this Verifier checks in no event.
 func (v *Verifier) NotChecked() []NotChecked {
-	list := []NotChecked{{Kind: KindSchemaMismatch, Reason: "the derived wire schema is not built yet"}}
+	var list []NotChecked
 	if v.keyless() {
 		for _, kind := range append([]Kind{KindUnopenable, KindInvalid, KindIndexMismatch}, v.former...) {
 			list = append(list, NotChecked{Kind: kind, Reason: reasonKeyless})
@@ -226,6 +226,7 @@ func (v *Verifier) Verify(ctx context.Context, w Wire, stored StoredIndexes) (Re
 		return report, nil
 	}
 	check := verification{verifier: v, opening: &op, report: &report, stored: stored}
+	check.wireForm(w.Payload)
 	if err := check.tokens(ctx); err != nil {
 		return Report{}, err
 	}
@@ -271,6 +272,32 @@ type verification struct {
 	// shut are the keyrings some of whose tokens did not open: what depends on all of them cannot be said.
 	shut map[string]bool
 	bad  map[int]bool // sites that did not open
+}
+
+// wireForm checks the event's own rules, as far as the derived wire schema has them. Where the walk has found a fault the schema would tell it
+// again, at places that say less.
+func (c *verification) wireForm(payload []byte) {
+	if len(c.report.Findings) > 0 {
+		c.report.unchecked(NotChecked{Kind: KindSchemaMismatch, Reason: "the wire form has other faults"})
+		return
+	}
+	err := c.schema.ValidateWire(payload)
+	var invalid *schema.ValidationError
+	var none *schema.WireError
+	switch {
+	case err == nil:
+	case errors.As(err, &invalid):
+		for _, violation := range invalid.Violations {
+			c.report.add(Finding{
+				Kind: KindSchemaMismatch, Severity: SeverityFinding, Place: Place{violation.Location, violation.Offset(payload)},
+				Detail: violation.Keyword + ": " + violation.Message,
+			})
+		}
+	case errors.As(err, &none):
+		c.report.unchecked(NotChecked{Kind: KindSchemaMismatch, Reason: err.Error()})
+	default:
+		c.report.add(Finding{Kind: KindSchemaMismatch, Severity: SeverityFinding, Detail: err.Error()})
+	}
 }
 
 // tokens judges the key of each token.

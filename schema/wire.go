@@ -208,7 +208,7 @@ func (d *wireDeriver) one(q *State) *State {
 	if q == nil {
 		return nil
 	}
-	key := likeState{q.steps, q.sealed, q.forced, q.clear}
+	key := likeState{q.steps, q.sealed, q.forced, q.clear, d.scalar(q)}
 	if q.sealed {
 		key.steps = nil
 	}
@@ -221,8 +221,8 @@ func (d *wireDeriver) one(q *State) *State {
 
 // likeState is what states have in common that one gives as one.
 type likeState struct {
-	steps                 *steps
-	sealed, forced, clear bool
+	steps                         *steps
+	sealed, forced, clear, scalar bool
 }
 
 // step is the state of a member with that name; nil where it is refused.

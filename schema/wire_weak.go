@@ -519,7 +519,7 @@ func (b *wireBody) arrayKeyword(m member) {
 		}
 	case (m.name == "items" && m.value.kind != '[' || m.name == "additionalItems" && n.tuple) && n.items != nil:
 		b.add(wireMember{key: "items", one: d.weakAny(n.items, b.itemStates(len(n.prefix)))})
-	case m.name == "unevaluatedItems" && n.unevaluatedItems != nil && n.items == nil && d.counts(n) && !n.unevaluatedItems.never():
+	case m.name == "unevaluatedItems" && n.unevaluatedItems != nil && n.items == nil && d.counts(n):
 		b.add(wireMember{key: "items", one: anything()})
 	case m.name == "unevaluatedItems" && n.unevaluatedItems != nil && n.items == nil:
 		b.add(wireMember{key: m.name, one: d.weakAny(n.unevaluatedItems, b.itemStates(len(n.prefix)))})
@@ -579,8 +579,9 @@ func (b *wireBody) conditional() {
 	b.all = append(b.all, &wireNode{members: []wireMember{{key: "anyOf", list: []*wireNode{{members: []wireMember{{key: "allOf", list: b.list(yes)}}}, no}}}})
 }
 
-// counts reports an unevaluatedItems that depends on what other schemas evaluate. ajv (8.17) rejects every array where no alternative has
-// evaluated an item, so it is not written, unless it is false; all items are taken for evaluated instead.
+// counts reports an unevaluatedItems that depends on what other schemas evaluate. ajv (8.17) then rejects arrays that are valid (it compares
+// their length with undefined where no alternative has evaluated an item, and with true where one has evaluated all), so it is not written, and
+// all items are taken for evaluated instead.
 func (d *wireDeriver) counts(n *node) bool {
 	return n.unevaluatedItems != nil && (n.contains != nil || len(d.inPlaceOf(n)) > 0)
 }

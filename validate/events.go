@@ -29,12 +29,12 @@ type EventOptions struct {
 	Limits envelope.Limits
 }
 
-// Events checks event lines in plaintext form against their schemas: whatever Seal would refuse is a finding, and nothing else is. It needs
-// no keyring, and is safe for concurrent use.
+// Events checks event lines against their schemas. It needs no keyring, and is safe for concurrent use.
 type Events struct {
-	sealer *envelope.Sealer
-	opts   EventOptions
-	close  func()
+	form  eventline.Form
+	judge func(context.Context, *eventline.Line) ([]Finding, error)
+	opts  EventOptions
+	close func()
 }
 
 // Count is what a check went through.
@@ -45,7 +45,7 @@ type Count struct {
 	Refused int
 }
 
-// NewEvents prepares to check events of these schemas.
+// NewEvents prepares to check event lines in plaintext form: whatever Seal would refuse is a finding, and nothing else is.
 func NewEvents(ctx context.Context, reg *schema.Registry, opts EventOptions) (*Events, error) {
 	rings, closeAll, err := throwawayKeyrings(ctx, reg)
 	if err != nil {
@@ -56,7 +56,8 @@ func NewEvents(ctx context.Context, reg *schema.Registry, opts EventOptions) (*E
 		closeAll()
 		return nil, err
 	}
-	return &Events{sealer: sealer, opts: opts, close: closeAll}, nil
+	judge := func(ctx context.Context, line *eventline.Line) ([]Finding, error) { return sealing(ctx, sealer, line) }
+	return &Events{form: eventline.Plaintext, judge: judge, opts: opts, close: closeAll}, nil
 }
 
 // Close forgets the keys that the check used.
@@ -65,7 +66,7 @@ func (e *Events) Close() { e.close() }
 // Check reads event lines and reports each finding as it is met, with name as its file. The error is the reader's, report's or ctx's; a
 // refused line is none.
 func (e *Events) Check(ctx context.Context, name string, r io.Reader, report func(Finding) error) (Count, error) {
-	lines := eventline.NewReader(r, eventline.Plaintext, eventline.ReaderOptions{Name: name, Limits: e.opts.Limits, Now: time.Now})
+	lines := eventline.NewReader(r, e.form, eventline.ReaderOptions{Name: name, Limits: e.opts.Limits, Now: time.Now})
 	var count Count
 	for {
 		findings, err := e.next(ctx, lines)
@@ -79,12 +80,17 @@ func (e *Events) Check(ctx context.Context, name string, r io.Reader, report fun
 		if len(findings) == 0 {
 			continue
 		}
-		count.Refused++
+		refused := false
 		for _, f := range findings {
+			refused = refused || f.Severity == Error
 			if err := report(f); err != nil {
 				return count, err
 			}
 		}
+		if !refused {
+			continue
+		}
+		count.Refused++
 		if e.opts.FailFast {
 			return count, nil
 		}
@@ -101,7 +107,12 @@ func (e *Events) next(ctx context.Context, lines *eventline.Reader) ([]Finding, 
 	if err != nil {
 		return nil, err
 	}
-	_, err = e.sealer.Seal(ctx, line.Event())
+	return e.judge(ctx, line)
+}
+
+// sealing seals a line's event: what refuses it is what is wrong with it.
+func sealing(ctx context.Context, sealer *envelope.Sealer, line *eventline.Line) ([]Finding, error) {
+	_, err := sealer.Seal(ctx, line.Event())
 	if err == nil {
 		return nil, nil
 	}
