@@ -75,7 +75,7 @@ func TestExamplesNameCommandsAndFlagsThatExist(t *testing.T) {
 					continue
 				}
 				found.InitDefaultHelpFlag()
-				for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(part, -1) {
+				for _, flag := range regexp.MustCompile(`--([a-z][a-z0-9-]*)`).FindAllStringSubmatch(part, -1) {
 					if found.Flag(flag[1]) == nil && tree.PersistentFlags().Lookup(flag[1]) == nil {
 						t.Errorf("%s: the example gives a flag that %s does not have: --%s", cmd.CommandPath(), found.CommandPath(), flag[1])
 					}
