@@ -128,19 +128,25 @@ func (s *outageSite) unlimit() {
 // place is the keyring's, as a process of its own sees it.
 func (s *outageSite) place() *vaultkeyring.Vault {
 	s.t.Helper()
-	config := api.DefaultConfig()
-	config.Address = s.address
-	client, err := api.NewClient(config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	client.SetToken(s.token)
+	client := newVaultClient(s.t, s.address, s.token)
 	s.clients = append(s.clients, client)
 	vault, err := vaultkeyring.New(s.location, vaultkeyring.Options{Client: client, Timeout: 2 * time.Second})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return vault
+}
+
+func newVaultClient(t *testing.T, address, token string) *api.Client {
+	t.Helper()
+	config := api.DefaultConfig()
+	config.Address = address
+	client, err := api.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.SetToken(token)
+	return client
 }
 
 func (s *outageSite) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
