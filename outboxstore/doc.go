@@ -25,6 +25,10 @@
 // to a table or column that is not there is a [MissingError]. Times of the table (created_at, available_at) are on the
 // database's clock.
 //
+// A blind index whose normaliser or length the schemas change is another index, and no stored value shows which it is. So
+// migrations write down which versions a column may hold; [CheckIndexes] compares that with the schemas, and a program asks
+// it when it starts. While the schemas call a version previous, searches ask for it too, and [Reencrypt] rebuilds its rows.
+//
 // # The rest of a row's life
 //
 // [Store] is what operations use: reading by key order, searching by blind index, replacing ciphertexts if, and only if, a

@@ -1,6 +1,7 @@
 package outboxstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,27 +52,40 @@ func versionOf(ix *blindindex.Index) IndexVersion {
 	return IndexVersion{Index: ix.Name(), Normalizer: ix.NormalizerID(), Bits: ix.Bits()}
 }
 
-// PlanIndexVersions says which versions of one index a migration has to write down, given those that are. hasColumn says
-// that the index had a column before this migration. It is for dialects.
+// IndexVersionPlan is what a migration changes in what is written down of one index.
+type IndexVersionPlan struct{ Add, Drop []IndexVersion }
+
+// PlanIndexVersions says what a migration has to write down of one index, given what is. hasColumn says that the index had a
+// column before this migration, and isEmpty, which is asked only where it matters, that the table has no row. It is for
+// dialects.
 //
 // A column that nothing is known of was made by a fieldcrypt that wrote nothing down: it is taken to hold what the schemas
-// say, all of it. Error: *[IndexChangedError] if the column may hold a version that the schemas do not declare.
-func PlanIndexVersions(table string, recorded []IndexVersion, ix *schema.Index, hasColumn bool) (add []IndexVersion, err error) {
+// say, all of it. Error: *[IndexChangedError] if the column may hold a version that the schemas do not declare; that of
+// isEmpty.
+func PlanIndexVersions(recorded RecordedIndexes, ix *schema.Index, hasColumn bool, isEmpty func() (bool, error)) (p IndexVersionPlan, err error) {
 	current, previous, err := declaredVersions(ix)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	recorded = versionsOf(recorded, ix.Name)
-	if err := undeclared(table, recorded, current, previous); err != nil {
-		return nil, err
+	of := versionsOf(recorded.Versions, ix.Name)
+	if changed := undeclared(recorded.Table, of, current, previous); changed != nil {
+		if empty, err := isEmpty(); err != nil || !empty {
+			return p, cmp.Or(err, changed)
+		}
+		for _, v := range of { // before the first row, a schema is free to change
+			if v != current {
+				p.Drop = append(p.Drop, v)
+			}
+		}
 	}
 	switch {
-	case slices.Contains(recorded, current):
-		return nil, nil
-	case len(recorded) == 0 && hasColumn:
-		return append([]IndexVersion{current}, previous...), nil
+	case slices.Contains(of, current):
+	case len(of) == 0 && hasColumn:
+		p.Add = append([]IndexVersion{current}, previous...)
+	default:
+		p.Add = []IndexVersion{current}
 	}
-	return []IndexVersion{current}, nil
+	return p, nil
 }
 
 func versionsOf(recorded []IndexVersion, index string) (of []IndexVersion) {
@@ -162,7 +176,7 @@ func (e *IndexChangedError) Error() string {
 
 // Hint says what to do next.
 func (e *IndexChangedError) Hint() string {
-	return fmt.Sprintf(`add %s to the index's "previous" until rows are rebuilt: fieldcrypt migrate, then fieldcrypt rotate --re-encrypt-only`, previousEntry(e.Stored))
+	return fmt.Sprintf(`add %s to the index's "previous" until rows are rebuilt: fieldcrypt migrate, then fieldcrypt rotate --re-encrypt-only (before the first row, fieldcrypt migrate alone)`, previousEntry(e.Stored))
 }
 
 // previousEntry is the entry for a schema.

@@ -25,8 +25,11 @@ func TestWhatAMigrationWritesDownOfAnIndex(t *testing.T) {
 		"a changed index holds both":                                    {[]IndexVersion{other, raw}, true, []IndexVersion{current}},
 		"what is known already":                                         {[]IndexVersion{raw, current}, true, nil},
 	} {
-		got, err := PlanIndexVersions("t", c.recorded, declared, c.hasColumn)
-		if err != nil || !slices.Equal(got, c.want) {
+		got, err := PlanIndexVersions(RecordedIndexes{"t", c.recorded}, declared, c.hasColumn, func() (bool, error) {
+			t.Errorf("%s: whether the table is empty does not matter", name)
+			return false, nil
+		})
+		if err != nil || !slices.Equal(got.Add, c.want) || got.Drop != nil {
 			t.Errorf("%s: %v, error %v, want %v", name, got, err, c.want)
 		}
 	}
@@ -43,7 +46,16 @@ func TestAChangedIndexThatIsNotCalledPreviousIsRefused(t *testing.T) {
 		"parameter": {IndexVersion{"x", "phone.1(TR)+argon2id.1(2,19456)", 32}, `{"normalize": ["phone(TR)", "argon2id(2,19456)"], "bits": 32}`},
 		"compound":  {IndexVersion{"x", "casefold.1,raw.1,digits.1+argon2id.1(2,19456)", 128}, `{"normalize": [["casefold"], [], ["digits", "argon2id(2,19456)"]], "bits": 128}`},
 	} {
-		_, err := PlanIndexVersions("t", []IndexVersion{c.stored}, &schema.Index{Name: "x", Normalize: []string{"trim"}, Bits: 128}, true)
+		recorded, declared := RecordedIndexes{"t", []IndexVersion{c.stored}}, &schema.Index{Name: "x", Normalize: []string{"trim"}, Bits: 128}
+		got, err := PlanIndexVersions(recorded, declared, true, func() (bool, error) { return true, nil })
+		if err != nil || !slices.Equal(got.Drop, recorded.Versions) || !slices.Equal(got.Add, []IndexVersion{{"x", "trim.1", 128}}) {
+			t.Errorf("%s, of a table without a row: %v, error %v", name, got, err)
+		}
+		unknown := errors.New("unknown")
+		if _, err := PlanIndexVersions(recorded, declared, true, func() (bool, error) { return false, unknown }); !errors.Is(err, unknown) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, err = PlanIndexVersions(recorded, declared, true, func() (bool, error) { return false, nil })
 		var changed *IndexChangedError
 		if !errors.As(err, &changed) {
 			t.Errorf("%s: %v", name, err)

@@ -72,10 +72,10 @@ func (p *planner) readVersions(ctx context.Context, q querier) (err error) {
 
 // planVersions writes down what the columns hold from now on. It stands beside the statement that adds the columns, in one
 // transaction with it.
-func (p *planner) planVersions(indexes []*schema.Index) error {
+func (p *planner) planVersions(ctx context.Context, q querier, indexes []*schema.Index) error {
 	recorded := p.recorded
 	if recorded == nil {
-		recorded = &outboxstore.RecordedIndexes{}
+		recorded = &outboxstore.RecordedIndexes{Table: p.names.shown()}
 		p.add(`CREATE TABLE ` + p.names.in(outboxstore.IndexVersionTable) + ` (
   outbox     text        NOT NULL,
   name       text        NOT NULL,
@@ -92,11 +92,14 @@ func (p *planner) planVersions(indexes []*schema.Index) error {
 			return err
 		}
 		_, had := p.shape.columns[columnName]
-		add, err := outboxstore.PlanIndexVersions(p.names.shown(), recorded.Versions, ix, had)
+		versions, err := outboxstore.PlanIndexVersions(*recorded, ix, had, func() (bool, error) { return p.isEmpty(ctx, q) })
 		if err != nil {
 			return err
 		}
-		for _, v := range add {
+		for _, v := range versions.Drop {
+			p.add(`DELETE FROM ` + p.names.in(outboxstore.IndexVersionTable) + ` WHERE (outbox, name, normalizer, bits) = ('` + p.names.table + `', ` + v.SQL() + `)`)
+		}
+		for _, v := range versions.Add {
 			rows = append(rows, "('"+p.names.table+"', "+v.SQL()+")")
 		}
 	}
@@ -105,4 +108,13 @@ func (p *planner) planVersions(indexes []*schema.Index) error {
   ` + strings.Join(rows, ",\n  "))
 	}
 	return nil
+}
+
+// isEmpty says that the table has no row.
+func (p *planner) isEmpty(ctx context.Context, q querier) (empty bool, err error) {
+	if !p.shape.exists() {
+		return true, nil
+	}
+	err = queryOne(ctx, q, `SELECT NOT EXISTS (SELECT FROM `+p.names.quoted()+`)`, nil, &empty)
+	return empty, fault(doingVersions, err)
 }

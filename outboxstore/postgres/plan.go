@@ -103,7 +103,7 @@ func plan(ctx context.Context, q querier, n names, indexes []*schema.Index) ([]s
 	if err = p.planColumns(indexes); err != nil {
 		return nil, err
 	}
-	if err = p.planVersions(indexes); err != nil {
+	if err = p.planVersions(ctx, q, indexes); err != nil {
 		return nil, err
 	}
 	if err = p.planIndexes(indexes); err != nil {

@@ -66,10 +66,10 @@ func (s *Store) SettleIndexes(ctx context.Context, rebuilt []outboxstore.IndexVe
 }
 
 // planVersions writes down what the columns hold from now on.
-func (m *migrator) planVersions(indexes []*schema.Index) error {
+func (m *migrator) planVersions(ctx context.Context, q querier, indexes []*schema.Index) error {
 	recorded := m.recorded
 	if recorded == nil {
-		recorded = &outboxstore.RecordedIndexes{}
+		recorded = &outboxstore.RecordedIndexes{Table: m.names.table}
 		m.add(`CREATE TABLE main."` + outboxstore.IndexVersionTable + `" (
   outbox     TEXT    NOT NULL,
   name       TEXT    NOT NULL,
@@ -82,11 +82,14 @@ func (m *migrator) planVersions(indexes []*schema.Index) error {
 	var rows []string
 	for _, ix := range indexes {
 		had := m.hasIndex(ix)
-		add, err := outboxstore.PlanIndexVersions(m.names.table, recorded.Versions, ix, had)
+		versions, err := outboxstore.PlanIndexVersions(*recorded, ix, had, func() (bool, error) { return m.isEmpty(ctx, q) })
 		if err != nil {
 			return err
 		}
-		for _, v := range add {
+		for _, v := range versions.Drop {
+			m.add(`DELETE FROM ` + quoted(outboxstore.IndexVersionTable) + ` WHERE (outbox, name, normalizer, bits) = ('` + m.names.table + `', ` + v.SQL() + `)`)
+		}
+		for _, v := range versions.Add {
 			rows = append(rows, "('"+m.names.table+"', "+v.SQL()+")")
 		}
 	}
@@ -101,4 +104,15 @@ func (m *migrator) planVersions(indexes []*schema.Index) error {
 func (m *migrator) hasIndex(ix *schema.Index) bool {
 	_, _, err := m.shape.place(ix.Name)
 	return err == nil
+}
+
+// isEmpty says that the table has no row.
+func (m *migrator) isEmpty(ctx context.Context, q querier) (empty bool, err error) {
+	if _, there := m.shape.tables[m.names.table]; !there {
+		return true, nil
+	}
+	if err := q.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM `+quoted(m.names.table)+`)`).Scan(&empty); err != nil {
+		return false, fmt.Errorf("look for a row: %w", err)
+	}
+	return empty, nil
 }

@@ -75,7 +75,7 @@ func pending(ctx context.Context, q querier, n names, indexes []*schema.Index) (
 	if err := m.planKeyrings(ctx, q); err != nil {
 		return nil, err
 	}
-	return m.plan(indexes)
+	return m.plan(ctx, q, indexes)
 }
 
 // migrator compares what is with what should be.
@@ -131,13 +131,13 @@ FROM main.sqlite_schema i WHERE i.type = 'index' AND i.sql IS NOT NULL`)
 	return rows.Err()
 }
 
-func (m *migrator) plan(indexes []*schema.Index) ([]outboxstore.Statement, error) {
+func (m *migrator) plan(ctx context.Context, q querier, indexes []*schema.Index) ([]outboxstore.Statement, error) {
 	for _, index := range indexes {
 		if err := m.planIndex(index); err != nil {
 			return nil, err
 		}
 	}
-	if err := m.planVersions(indexes); err != nil {
+	if err := m.planVersions(ctx, q, indexes); err != nil {
 		return nil, err
 	}
 	return m.statements, nil

@@ -37,6 +37,13 @@ func testIndexVersions[Tx any](t *testing.T, d Dialect[Tx]) {
 		s.expectVersions("email trim.1 8", "name casefold.1 8", "name_birth casefold.1,raw.1 8", "number raw.1 8")
 	})
 
+	runPeople(t, d, "before the first row, a schema is free to change", func(s *people[Tx]) {
+		as[*outboxstore.IndexChangedError](s.t, outboxstore.CheckIndexes(s.ctx, s.store, s.at(rebuilt).Indexes()))
+		s.migrateTo(rebuilt)
+		s.expectVersions("email trim.1 16", "name casefold.1 16", "name_birth casefold.1,raw.1 16", "number raw.1 16")
+		s.expectNothingPending(s.at(rebuilt).Indexes())
+	})
+
 	runPeople(t, d, "until the table is migrated to the new version, nothing is written in it", func(s *people[Tx]) {
 		both := s.at(changed)
 		as[*outboxstore.IndexPendingError](s.t, outboxstore.CheckIndexes(s.ctx, s.store, both.Indexes()))
