@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"hash"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -179,19 +180,21 @@ func (m *measure) open() func() {
 	}
 }
 
-// ratio runs what is measured and what bounds it in turns, and reports the medians of both and their ratio.
+// ratio runs what is measured and what bounds it in turns, and reports the medians of both and their ratio, in the time that the thread computed.
 func ratio(b *testing.B, measured func(), bounds ...func()) {
-	const turn = 50
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const turn = 200
 	var times [2][]float64
 	for b.Loop() {
 		for i, fs := range [2][]func(){{measured}, bounds} {
-			start := time.Now()
+			start := cpuTime()
 			for range turn {
 				for _, f := range fs {
 					f()
 				}
 			}
-			times[i] = append(times[i], float64(time.Since(start).Nanoseconds())/turn)
+			times[i] = append(times[i], float64(cpuTime()-start)/turn)
 		}
 	}
 	for _, t := range times {

@@ -77,8 +77,22 @@ type noValidator struct{}
 
 func (noValidator) Validate([]byte) error { return nil }
 
-// work is the memory of one event on its way through. What is in it belongs to that event alone; only the memory goes on to the next.
+// event finds an event's schema; most events are of the type of the one before.
+func (c *core) event(m *work, typ string, version int) (*schema.EventSchema, error) {
+	if m.schema != nil && m.schema.Version() == version && m.schema.Type() == typ {
+		return m.schema, nil
+	}
+	es, err := c.registry.Event(typ, version)
+	if err == nil {
+		m.schema = es
+	}
+	return es, err
+}
+
+// work is the memory of one event on its way through. What is in it belongs to that event alone; only the memory, and the last schema, go on to the
+// next.
 type work struct {
+	schema  *schema.EventSchema
 	walk    walk
 	inner   walk // over one opened text after the other
 	outside outside
@@ -88,9 +102,8 @@ type work struct {
 	size    int // of the payload in wire form, once measured
 	nonces  []byte
 	data    []byte // associated data
-	body    []byte // a token's bytes; opening, a value's plaintext
+	body    []byte // a token's bytes, from its plaintext on
 	dirty   int    // how much of body was written
-	plain   []byte // the opened payload, where it does not leave
 }
 
 // room gives body, emptied, with room for n bytes: what is appended does not move, so that no copy of a plaintext stays behind.
@@ -112,15 +125,14 @@ const keepMemory = 64 << 10
 // release zeroes what held plaintext, drops what points into the event, and keeps the memory unless it is large.
 func (c *core) release(m *work) {
 	clear(m.body[:m.dirty])
-	clear(m.plain)
 	clear(m.texts)
 	m.walk.clear()
 	m.inner.clear()
 	m.outside.clear()
 	m.keys.clear()
 	m.indexes.reset(nil)
-	m.texts, m.dirty, m.plain = m.texts[:0], 0, m.plain[:0]
-	if max(m.walk.kept(), m.inner.kept(), m.indexes.kept(), cap(m.texts), cap(m.nonces), cap(m.data), cap(m.body), cap(m.plain)) <= keepMemory {
+	m.texts, m.dirty = m.texts[:0], 0
+	if max(m.walk.kept(), m.inner.kept(), m.indexes.kept(), cap(m.texts), cap(m.nonces), cap(m.data), cap(m.body)) <= keepMemory {
 		c.works.Put(m)
 	}
 }

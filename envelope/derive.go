@@ -17,7 +17,7 @@ const (
 )
 
 // appendLP appends LP(x) = uint32(len(x)) ‖ x, which makes a concatenation of several parts injective.
-func appendLP[T string | []byte](dst []byte, x T) []byte {
+func appendLP(dst []byte, x string) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(x)))
 	return append(dst, x...)
 }
@@ -30,14 +30,23 @@ func appendEventInfo(dst []byte, typ string, version int, id string) []byte {
 	return appendLP(dst, id)
 }
 
-// appendFieldData appends the associated data of a token: the pointer is what the function appends.
-func appendFieldData(dst, kid []byte, pointer func([]byte) []byte) []byte {
-	dst = appendLP(dst, fieldLabel)
-	dst = appendLP(dst, kid)
+// fieldHead is the associated data of a token up to its pointer, the same for all of an event's under one key: LP(label) ‖ LP(kid).
+type fieldHead [4 + len(fieldLabel) + 4 + kidLen]byte
+
+func (h *fieldHead) set(id keyring.KeyID) {
+	label := appendLP(h[:0], fieldLabel)
+	id.Append(binary.BigEndian.AppendUint32(label, kidLen))
+}
+
+// kid is the key's id as it stands in a token.
+func (h *fieldHead) kid() []byte { return h[len(h)-kidLen:] }
+
+// appendFieldData appends the associated data of a token, whose pointer is that of a kept path.
+func (w *walk) appendFieldData(dst []byte, head *fieldHead, path int32) []byte {
+	dst = append(append(dst, head[:]...), 0, 0, 0, 0)
 	at := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
-	dst = pointer(dst)
-	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	dst = w.appendPointer(dst, path)
+	binary.BigEndian.PutUint32(dst[at-4:], uint32(len(dst)-at))
 	return dst
 }
 
@@ -52,7 +61,7 @@ type eventKeys struct {
 type eventKey struct {
 	ring string
 	id   keyring.KeyID
-	kid  [kidLen]byte // the id as it stands in a token
+	head fieldHead
 	aead cipher.AEAD
 	err  error
 	// primary says that this event's new tokens of the keyring are under this key.
@@ -63,10 +72,10 @@ type eventKey struct {
 
 // text is the key's id for an error; "" where it is a primary key that is missing.
 func (e *eventKey) text() string {
-	if e.kid == ([kidLen]byte{}) {
+	if e.head == (fieldHead{}) {
 		return ""
 	}
-	return string(e.kid[:])
+	return string(e.head.kid())
 }
 
 // reset starts another event.
@@ -145,7 +154,7 @@ func (k *eventKeys) add(name string, id keyring.KeyID, key *keyring.Key, err err
 		e = new(eventKey)
 	}
 	*e = eventKey{ring: name, id: id, err: err}
-	id.Append(e.kid[:0])
+	e.head.set(id)
 	if err == nil {
 		e.aead, e.err = eventAEAD(key, k.info)
 	}

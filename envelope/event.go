@@ -106,6 +106,12 @@ const (
 	contentType  = "content-type"
 )
 
+// The years 1 to 9999 as seconds of Unix's clock.
+const (
+	firstSecond = -62135596800
+	endSecond   = 253402300800
+)
+
 // normalize checks the fields around the payload, and writes the id in its one form.
 func (w *Wire) normalize() error {
 	var err error
@@ -128,8 +134,11 @@ func (w *Wire) normalize() error {
 		return err
 	}
 	w.OccurredAt = w.OccurredAt.UTC().Truncate(time.Microsecond)
-	if year := w.OccurredAt.Year(); year < 1 || year > 9999 {
+	if s := w.OccurredAt.Unix(); s < firstSecond || s >= endSecond {
 		return &EventError{Field: "occurred_at", What: "lies outside the years 1 to 9999", Next: "RFC 3339 cannot write it"}
+	}
+	if len(w.Headers) == 0 {
+		return nil
 	}
 	return checkHeaders(w.Headers)
 }
@@ -143,6 +152,9 @@ func canonicalID(id string) (string, error) {
 	if len(id) != uuidTextLen {
 		return "", &EventError{Field: "id", What: "is no UUID of 36 characters", Next: next}
 	}
+	if isCanonicalID(id) {
+		return id, nil
+	}
 	parsed, err := uuid.Parse(id) // its error holds the text
 	if err != nil {
 		return "", &EventError{Field: "id", What: "is no UUID", Next: next}
@@ -152,6 +164,29 @@ func canonicalID(id string) (string, error) {
 	}
 	return strings.ToLower(id), nil // what parsed.String() would write anew for each event
 }
+
+// isCanonicalID says that an id is in its one form already, as most are.
+func isCanonicalID(id string) bool {
+	if len(id) != uuidTextLen || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
+		return false
+	}
+	hyphens := 0
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c-'0' <= 9 || c-'a' <= 5:
+		case c == '-':
+			hyphens++
+		default:
+			return false
+		}
+	}
+	return hyphens == 4 && id != nilID && id != maxID
+}
+
+const (
+	nilID = "00000000-0000-0000-0000-000000000000"
+	maxID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+)
 
 func checkType(typ string) error {
 	const next = "a type is 1 to 255 bytes of A-Z, a-z, 0-9, dot, underscore and hyphen"

@@ -103,8 +103,8 @@ func (op *opening) openAs(ctx context.Context, dst []byte, opts OpenOptions) ([]
 		leave = showNull
 	}
 	var still []StillSealed
-	out, err := op.replace(ctx, dst, func(i int) (action, error) {
-		switch s := &op.work.walk.sites[i]; {
+	err = op.sites(ctx, func(i int, s *site) (action, error) {
+		switch {
 		case opts.Redact:
 			return showNull, nil
 		case asked != nil && !asked[i]:
@@ -119,12 +119,15 @@ func (op *opening) openAs(ctx context.Context, dst []byte, opts OpenOptions) ([]
 		}
 		return openToken, nil
 	}, nil)
-	if err == nil && opts.Validate {
-		err = op.schema.Validate(out[len(dst):])
-	}
 	if err != nil {
-		clear(out[len(dst):])
 		return nil, nil, err
+	}
+	out := op.appendPayload(dst)
+	if opts.Validate {
+		if err := op.schema.Validate(out[len(dst):]); err != nil {
+			clear(out[len(dst):])
+			return nil, nil, err
+		}
 	}
 	return out, still, nil
 }
@@ -146,8 +149,8 @@ func (o *Opener) Holds(ctx context.Context, r Received, index string, messages [
 	}
 	m := op.work
 	m.indexes.reset(o.core)
-	m.plain, err = op.replace(ctx, m.plain[:0], func(i int) (action, error) {
-		if m.walk.sites[i].state.Keyring() != declared.Keyring {
+	err = op.sites(ctx, func(_ int, s *site) (action, error) {
+		if s.state.Keyring() != declared.Keyring {
 			return keepToken, nil // an index takes only what its own keyring seals
 		}
 		return openToken, nil
@@ -174,6 +177,9 @@ func indexOf(plan *schema.Plan, name string) *schema.Index {
 	return nil
 }
 
+// openEach decides to open every token.
+func openEach(int, *site) (action, error) { return openToken, nil }
+
 // action is what becomes of a token.
 type action uint8
 
@@ -188,8 +194,7 @@ type opening struct {
 	core   *core
 	schema *schema.EventSchema
 	work   *work // its walk is over the wire form
-	// keepTexts has the opened values noted in the work's texts, by site.
-	keepTexts bool
+	size   int   // of the payload as the sites say
 }
 
 // opening finds the tokens of an event in wire form. The caller closes it.
@@ -200,23 +205,25 @@ func (c *core) opening(ctx context.Context, r Received) (opening, error) {
 	if r.IsZero() {
 		return opening{}, ErrZero
 	}
-	es, err := c.registry.Event(r.wire.Type, r.wire.Version)
-	if err != nil {
-		return opening{}, err
-	}
 	if len(r.wire.Payload) > c.limits.MaxWire {
 		return opening{}, sizeError(LimitWire, c.limits.MaxWire)
 	}
-	op := c.newOpening(es, &r.wire)
-	if err := op.work.walk.run(); err != nil {
+	m := c.work()
+	es, err := c.event(m, r.wire.Type, r.wire.Version)
+	if err != nil {
+		c.release(m)
+		return opening{}, err
+	}
+	op := c.newOpening(m, es, &r.wire)
+	if err := m.walk.run(); err != nil {
 		op.close()
 		return opening{}, err
 	}
 	return op, nil
 }
 
-func (c *core) newOpening(es *schema.EventSchema, wire *Wire) opening {
-	m := c.work()
+// newOpening prepares the walk.
+func (c *core) newOpening(m *work, es *schema.EventSchema, wire *Wire) opening {
 	m.keys.reset(c.rings, wire.Type, wire.Version, wire.ID)
 	m.walk.reset(wire.Payload, walkWire, es.Plan().Root(), 0, c.limits)
 	return opening{core: c, schema: es, work: m}
@@ -262,96 +269,109 @@ func (op *opening) asked(fields []string) (map[int]bool, error) {
 	return asked, nil
 }
 
-// replace appends the wire form to dst and does with each token as decide says. indexes, if not nil, take what the opened values give.
-// The plaintext's size is counted without the tokens that stay. With an error it gives what was appended so far, to be cleared.
-func (op *opening) replace(ctx context.Context, dst []byte, decide func(i int) (action, error), indexes *indexing) ([]byte, error) {
+// sites does with each token as decide says: what is opened stands in the sites' texts. indexes, if not nil, take what the opened values give.
+// The plaintext's size is counted without the tokens that stay.
+func (op *opening) sites(ctx context.Context, decide func(i int, s *site) (action, error), indexes *indexing) error {
 	w := &op.work.walk
-	out := slices.Grow(dst, len(w.Buf)) // a plaintext is shorter than its token: out does not move, and no copy stays behind
-	most := len(dst) + op.core.limits.MaxPlaintext
-	from := 0
+	most := op.core.limits.MaxPlaintext
+	op.size = len(w.Buf)
+	before, from := 0, 0
 	for i := range w.sites {
 		if i%everySites == 0 && ctx.Err() != nil {
-			return out, ctx.Err()
+			return ctx.Err()
 		}
 		s := &w.sites[i]
-		do, err := decide(i)
+		do, err := decide(i, s)
 		if err != nil {
-			return out, err
+			return err
 		}
-		out = append(out, w.Buf[from:s.start]...)
+		before += s.start - from
 		from = s.end
-		switch do {
+		token := s.end - s.start
+		switch s.do = do; do {
 		case keepToken:
-			out = append(out, w.Buf[s.start:s.end]...)
-			most += s.end - s.start
+			most += token
+			before += token
 		case showNull:
-			out = append(out, "null"...)
+			before += len(nullText)
+			op.size += len(nullText) - token
 		case openToken:
-			text, err := op.open(ctx, s, indexes)
-			if err != nil {
-				return out, err
+			if s.text == nil { // a Verifier has opened it before
+				if err := op.open(ctx, s, indexes); err != nil {
+					return err
+				}
 			}
-			out = append(out, text...)
-			if op.keepTexts {
-				op.work.texts = append(op.work.texts, sealText{site: i, text: out[len(out)-len(text):]})
-			}
+			before += len(s.text)
+			op.size += len(s.text) - token
 		}
-		if len(out) > most {
-			return out, &LimitError{op.place(s), LimitPlaintext, op.core.limits.MaxPlaintext}
+		if before > most {
+			return &LimitError{op.place(s), LimitPlaintext, op.core.limits.MaxPlaintext}
 		}
 	}
-	out = append(out, w.Buf[from:]...)
-	if len(out) > most {
-		return out, sizeError(LimitPlaintext, op.core.limits.MaxPlaintext)
+	if op.size > most {
+		return sizeError(LimitPlaintext, op.core.limits.MaxPlaintext)
 	}
-	return out, nil
+	return nil
 }
 
-// open gives the value's text behind a token, valid until the next call.
-func (op *opening) open(ctx context.Context, s *site, indexes *indexing) ([]byte, error) {
-	name := s.state.Keyring()
+const nullText = "null"
+
+// appendPayload copies the wire form, and in the place of each token what sites made of it.
+func (op *opening) appendPayload(dst []byte) []byte {
+	w := &op.work.walk
+	out, from := slices.Grow(dst, op.size), 0
+	for i := range w.sites {
+		s := &w.sites[i]
+		out = append(out, w.Buf[from:s.start]...)
+		from = s.end
+		switch s.do {
+		case keepToken:
+			out = append(out, w.Buf[s.start:s.end]...)
+		case showNull:
+			out = append(out, nullText...)
+		case openToken:
+			out = append(out, s.text...)
+		}
+	}
+	return append(out, w.Buf[from:]...)
+}
+
+// open puts the value's text behind a token into the site.
+func (op *opening) open(ctx context.Context, s *site, indexes *indexing) error {
+	m, name := op.work, s.state.Keyring()
 	ring, ok := ringOf(op.core.rings, name)
 	if !ok {
-		return nil, op.missingRing(s)
+		return op.missingRing(s)
 	}
-	key := op.work.keys.byID(ctx, ring, name, s.token.kid)
+	key := m.keys.byID(ctx, ring, name, s.token.kid)
 	if key.err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
-		return nil, &KeyError{op.place(s), name, key.text(), key.err}
+		return &KeyError{op.place(s), name, key.text(), key.err}
 	}
-	text, err := op.decrypt(key, s)
+	// In place: a token's body is not needed again. Its plaintext goes when the walk is cleared.
+	body := m.walk.bodies[s.token.from:s.token.to]
+	m.data = m.walk.appendFieldData(m.data[:0], &key.head, s.path)
+	text, err := key.aead.Open(body[nonceLen:nonceLen], body[:nonceLen], body[nonceLen:], m.data)
 	if err != nil {
-		return nil, &OpenError{op.place(s), name, key.text()}
+		return &OpenError{op.place(s), name, key.text()}
 	}
-	in := &op.work.inner
+	in := &m.inner
 	in.reset(text, walkOpened, s.state, s.depth, op.core.limits)
 	end, err := in.runOpened()
 	if err != nil {
-		return nil, op.openedFault(s, err)
+		return op.openedFault(s, err)
 	}
+	s.text = text[:end]
 	if indexes != nil {
-		if err := indexes.add(in, func(hit) Place { return op.place(s) }); err != nil {
-			return nil, err
-		}
+		return indexes.add(in, func(hit) Place { return op.place(s) })
 	}
-	return text[:end], nil
+	return nil
 }
 
 func (op *opening) missingRing(s *site) error {
 	return &MissingKeyringError{Keyring: s.state.Keyring(), Type: op.schema.Type(), Version: op.schema.Version()}
-}
-
-// decrypt does what a token's layout says. Its error is always the same.
-func (op *opening) decrypt(key *eventKey, s *site) ([]byte, error) {
-	m := op.work
-	body, err := bodyEncoding.AppendDecode(m.room(bodyEncoding.DecodedLen(len(s.token.body))), s.token.body)
-	if err != nil {
-		return nil, err
-	}
-	m.data = appendFieldData(m.data[:0], key.kid[:], func(dst []byte) []byte { return m.walk.appendPointer(dst, s.path) })
-	return key.aead.Open(body[nonceLen:nonceLen], body[:nonceLen], body[nonceLen:], m.data)
 }
 
 // openedFault tells what is wrong with an opened text by the token's place in the wire form: offsets within the plaintext would mean nothing there.

@@ -397,7 +397,7 @@ func (b *bench) forge(t testing.TB, typ, pointer, text string, padded int) strin
 	}
 	nonce := make([]byte, nonceLen)
 	plain := []byte(text + strings.Repeat(" ", padded-len(text)))
-	data := appendFieldData(nil, key.kid[:], func(dst []byte) []byte { return append(dst, pointer...) })
+	data := appendLP(key.head[:], pointer)
 	return `"fc1:` + key.text() + ":" + base64.RawURLEncoding.EncodeToString(key.aead.Seal(nonce, nonce, plain, data)) + `"`
 }
 

@@ -48,29 +48,27 @@ func (c *core) reseal(ctx context.Context, e Received, storedIndexes map[string]
 	defer op.close()
 	m := op.work
 	m.indexes.reset(c)
-	op.keepTexts = true
-	if m.plain, err = op.replace(ctx, m.plain[:0], func(int) (action, error) { return openToken, nil }, &m.indexes); err != nil {
+	if err := op.sites(ctx, openEach, &m.indexes); err != nil {
 		return Sealed{}, false, err
 	}
-	// Of the texts, those whose token is under the primary key need no new one; their key is one that the event needs all the same.
-	stale := m.texts[:0]
+	// What stands under the primary key needs no new token; its key is one that the event needs all the same.
 	mark := b.mark()
-	for _, t := range m.texts {
-		site := &m.walk.sites[t.site]
+	for i := range m.walk.sites {
+		site := &m.walk.sites[i]
 		primary := m.keys.primary(site.state.Keyring())
 		if primary.err != nil {
 			b.rewind(mark)
 			return Sealed{}, false, &KeyError{op.place(site), primary.ring, primary.text(), primary.err}
 		}
 		if site.token.kid != primary.id {
-			stale = append(stale, t)
+			m.texts = append(m.texts, sealText{site: i, text: site.text})
 		} else if !primary.used {
 			primary.used = true
 			b.addKey(keyring.Seal, primary.id)
 		}
 	}
-	m.texts = stale
-	if len(stale) > 0 {
+	stale := len(m.texts) > 0
+	if stale {
 		err = c.make(ctx, m, b)
 	} else {
 		err = m.indexes.store(b)
@@ -80,10 +78,10 @@ func (c *core) reseal(ctx context.Context, e Received, storedIndexes map[string]
 		return Sealed{}, false, err
 	}
 	wire := e.wire.clone()
-	if len(stale) > 0 {
+	if stale {
 		wire.Payload = b.payload(mark, m.size)
 	}
 	s := Sealed{wire: wire, core: c}
 	s.keys, s.values = b.since(mark)
-	return s, len(stale) > 0 || !sameIndexes(storedIndexes, s.values), nil
+	return s, stale || !sameIndexes(storedIndexes, s.values), nil
 }

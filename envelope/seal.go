@@ -50,12 +50,12 @@ func (c *core) seal(ctx context.Context, e Event, b *Buffer) (Sealed, error) {
 	if err := ctx.Err(); err != nil {
 		return Sealed{}, err
 	}
-	wire, es, err := c.admit(e)
+	m := c.work()
+	defer c.release(m)
+	wire, es, err := c.admit(m, e)
 	if err != nil {
 		return Sealed{}, err
 	}
-	m := c.work()
-	defer c.release(m)
 	w := &m.walk
 	w.reset(e.Payload, walkPlain, es.Plan().Root(), 0, c.limits)
 	m.outside.reset(wire.AggregateID, wire.Headers)
@@ -100,7 +100,7 @@ func (c *core) make(ctx context.Context, m *work, b *Buffer) error {
 }
 
 // admit fills in an event's defaults and checks everything but the payload's text.
-func (c *core) admit(e Event) (Wire, *schema.EventSchema, error) {
+func (c *core) admit(m *work, e Event) (Wire, *schema.EventSchema, error) {
 	wire := Wire(e).clone()
 	wire.Payload = nil
 	var err error
@@ -118,7 +118,7 @@ func (c *core) admit(e Event) (Wire, *schema.EventSchema, error) {
 	if err := wire.normalize(); err != nil {
 		return Wire{}, nil, err
 	}
-	es, err := c.registry.Event(wire.Type, wire.Version)
+	es, err := c.event(m, wire.Type, wire.Version)
 	if err != nil {
 		return Wire{}, nil, err
 	}
@@ -179,14 +179,14 @@ func (c *core) splice(ctx context.Context, m *work, b *Buffer) error {
 		site := &w.sites[t.site]
 		out = append(out, w.Buf[from:site.start]...)
 		from = site.end
-		m.data = appendFieldData(m.data[:0], t.key.kid[:], func(dst []byte) []byte { return w.appendPointer(dst, site.path) })
+		m.data = w.appendFieldData(m.data[:0], &t.key.head, site.path)
 		body := append(m.room(nonceLen+t.len+tagLen), m.nonces[i*nonceLen:(i+1)*nonceLen]...)
 		body = append(body, t.text...)
 		for len(body) < nonceLen+t.len {
 			body = append(body, ' ')
 		}
 		body = t.key.aead.Seal(body[:nonceLen], body[:nonceLen], body[nonceLen:], m.data)
-		out = append(append(append(append(out, '"'), tokenPrefix...), t.key.kid[:]...), ':')
+		out = append(append(append(out, `"`+tokenPrefix...), t.key.head.kid()...), ':')
 		out = append(base64.RawURLEncoding.AppendEncode(out, body), '"')
 	}
 	b.bytes = append(out, w.Buf[from:]...)

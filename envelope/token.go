@@ -21,7 +21,7 @@ const (
 	minTokenText = len(tokenPrefix) + kidLen + 1 + minBodyText
 )
 
-// bodyEncoding refuses bits that are set after the last byte, so that a token has one spelling. The alphabet is checked before: it skips CR and LF.
+// bodyEncoding refuses bits that are set after the last byte, so that a token has one spelling. It skips CR and LF: a body that holds one is shorter than its text says.
 var bodyEncoding = base64.RawURLEncoding.Strict()
 
 // tokenTextLen is the length of the token of a padded plaintext, without quotes.
@@ -29,10 +29,10 @@ func tokenTextLen(padded int) int {
 	return len(tokenPrefix) + kidLen + 1 + base64.RawURLEncoding.EncodedLen(bodyOverhead+padded)
 }
 
-// token is a token's text taken apart: spans of the text it was read from.
+// token is a token taken apart.
 type token struct {
-	kid  keyring.KeyID
-	body []byte // base64url text
+	kid      keyring.KeyID
+	from, to int // of its body among the walk's
 }
 
 // tokenForm says what a string is.
@@ -84,32 +84,46 @@ var bodyAlphabet = func() (t [256]bool) {
 	return t
 }()
 
-// parseToken reads a string's raw text, as it stands between the quotes: an escape makes a token malformed.
-func parseToken(raw []byte) (token, tokenForm) {
-	kid, body, ok := splitToken(raw)
+// formOf says what a string's raw text is, as it stands between the quotes: an escape makes a token malformed.
+func formOf(raw []byte) tokenForm {
+	if _, _, ok := appendToken(nil, raw); ok {
+		return sealToken
+	}
+	kid, _, ok := splitToken(raw)
 	switch {
-	case !ok && len(raw) >= len(tokenPrefix) && string(raw[:len(tokenPrefix)]) == tokenPrefix:
-		return token{}, brokenToken
-	case !ok:
-		return token{}, noToken
-	case len(kid) != kidLen:
-		return token{}, subjectToken
+	case ok && len(kid) == subjectLen:
+		return subjectToken
+	case ok, len(raw) >= len(tokenPrefix) && string(raw[:len(tokenPrefix)]) == tokenPrefix:
+		return brokenToken
 	}
-	// The unused bits can be told from the last character, and the length from the text's: no need to decode to know the form.
-	if len(body)%4 == 1 {
-		return token{}, brokenToken
+	return noToken
+}
+
+// appendToken takes a token that can be opened apart, and appends its decoded body to dst; ok is false for every other text, and dst as it was.
+func appendToken(dst, raw []byte) (id keyring.KeyID, out []byte, ok bool) {
+	const head = len(tokenPrefix) + kidLen + 1
+	if len(raw) < minTokenText || string(raw[:len(tokenPrefix)]) != tokenPrefix || raw[head-1] != ':' {
+		return 0, dst, false
 	}
-	if n := base64.RawURLEncoding.DecodedLen(len(body)) - bodyOverhead; n < padBlock || n%padBlock != 0 {
-		return token{}, brokenToken
+	for _, c := range raw[len(tokenPrefix) : head-1] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		default:
+			return 0, dst, false
+		}
+		id = id<<4 | keyring.KeyID(c)
 	}
-	var last [3]byte
-	tail := body[len(body)-(len(body)+3)%4-1:]
-	if _, err := bodyEncoding.Decode(last[:], tail); err != nil {
-		return token{}, brokenToken
+	body := raw[head:]
+	n := bodyEncoding.DecodedLen(len(body))
+	if id == 0 || len(body)%4 == 1 || n < bodyOverhead+padBlock || (n-bodyOverhead)%padBlock != 0 { // no key has the id 00000000
+		return 0, dst, false
 	}
-	id, err := keyring.ParseKeyID(string(kid))
-	if err != nil || id == 0 { // no key has the id 00000000
-		return token{}, brokenToken
+	out, err := bodyEncoding.AppendDecode(dst, body)
+	if err != nil || len(out)-len(dst) != n {
+		return 0, dst, false
 	}
-	return token{id, body}, sealToken
+	return id, out, true
 }

@@ -18,7 +18,11 @@ func checkToken(t interface{ Fatalf(string, ...any) }, text []byte) {
 	if matchesToken(text) != matches {
 		t.Fatalf("%q: matchesToken says %v, the pattern %v", text, !matches, matches)
 	}
-	tok, form := parseToken(text)
+	kid, decoded, taken := appendToken([]byte("before"), text)
+	form := formOf(text)
+	if taken != (form == sealToken) || !taken && string(decoded) != "before" {
+		t.Fatalf("%q: form %d, taken apart %v, %q", text, form, taken, decoded)
+	}
 	want := noToken
 	switch {
 	case matches && text[4] == 's':
@@ -29,8 +33,8 @@ func checkToken(t interface{ Fatalf(string, ...any) }, text []byte) {
 		raw, err := base64.RawURLEncoding.Strict().DecodeString(string(body))
 		if n := len(raw) - 28; err == nil && n > 0 && n%16 == 0 && string(text[4:12]) != "00000000" {
 			want = sealToken
-			if string(tok.body) != string(body) || tok.kid.String() != string(text[4:12]) {
-				t.Fatalf("%q: taken apart as %s and %q", text, tok.kid, tok.body)
+			if string(decoded) != "before"+string(raw) || kid.String() != string(text[4:12]) {
+				t.Fatalf("%q: taken apart as %s and %q", text, kid, decoded)
 			}
 			if tokenTextLen(n) != len(text) {
 				t.Fatalf("%q: tokenTextLen(%d) = %d, it has %d", text, n, tokenTextLen(n), len(text))

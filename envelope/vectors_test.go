@@ -153,7 +153,13 @@ func TestAssociatedDataVectors(t *testing.T) {
 		AAD     hexBytes `json:"aad"`
 	}
 	eachVector(t, "derivation.json", "aad", func(t *testing.T, v vector) {
-		got := appendFieldData(nil, []byte(v.Kid), func(dst []byte) []byte { return append(dst, v.Pointer...) })
+		id, err := keyring.ParseKeyID(v.Kid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var head fieldHead
+		head.set(id)
+		got := appendLP(head[:], v.Pointer)
 		if !bytes.Equal(got, v.AAD) {
 			t.Errorf("got %x, not %x", got, v.AAD)
 		}

@@ -218,7 +218,7 @@ func (v *Verifier) Verify(ctx context.Context, w Wire, stored StoredIndexes) (Re
 		report.add(Finding{Kind: KindSchemaUnknown, Severity: SeverityFinding, Detail: err.Error()})
 		return report, nil
 	}
-	op := v.core.newOpening(es, &w)
+	op := v.core.newOpening(v.core.work(), es, &w)
 	defer op.close()
 	op.work.walk.found = func(e *LocationError) { report.refused(e) }
 	if err := op.work.walk.run(); err != nil {
@@ -332,7 +332,7 @@ func (c *verification) payload(ctx context.Context) error {
 		name := s.state.Keyring()
 		if !c.hasRing(s) {
 			c.report.unchecked(NotChecked{Kind: KindUnopenable, Keyring: name, Reason: ReasonNoKeyring})
-		} else if _, err := c.open(ctx, s, &c.work.indexes); err == nil {
+		} else if err := c.open(ctx, s, &c.work.indexes); err == nil {
 			continue
 		} else if err := c.unopened(ctx, s, err); err != nil {
 			return err
@@ -343,16 +343,16 @@ func (c *verification) payload(ctx context.Context) error {
 		c.report.unchecked(NotChecked{Kind: KindInvalid, Reason: "some locations do not open"})
 		return nil
 	}
-	plaintext, err := c.replace(ctx, c.work.plain[:0], func(int) (action, error) { return openToken, nil }, nil)
-	c.work.plain = plaintext // to be cleared
 	var limit *LimitError
-	switch {
+	switch err := c.sites(ctx, openEach, nil); {
 	case errors.As(err, &limit):
 		c.report.add(Finding{Kind: KindUnopenable, Severity: SeverityFinding, Place: limit.Place, Detail: err.Error()})
 		return nil
 	case err != nil:
 		return err
 	}
+	plaintext := c.appendPayload(nil)
+	defer clear(plaintext)
 	return c.validate(plaintext)
 }
 

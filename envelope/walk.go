@@ -41,6 +41,7 @@ type walk struct {
 	// pointers is the length of all sites' pointers.
 	pointers int
 	hits     []hit
+	bodies   []byte // of the tokens, decoded; once opened, plaintext
 	scratch  []byte // decoded strings, plaintext too
 	dirty    int    // how much of scratch was written
 }
@@ -55,6 +56,9 @@ type site struct {
 	state      *schema.State
 	depth      int // of its surroundings
 	token      token
+	// Opening: what becomes of the token, and the text behind it.
+	do   action
+	text []byte
 }
 
 // hit is a value that a blind index is made of.
@@ -83,6 +87,8 @@ func (w *walk) reset(buf []byte, m mode, root *schema.State, base int, limits Li
 	w.sites = w.sites[:0]
 	clear(w.hits)
 	w.hits = w.hits[:0]
+	clear(w.bodies)
+	w.bodies = w.bodies[:0]
 }
 
 // clear drops what points into the input, and zeroes what held plaintext; the memory stays.
@@ -94,7 +100,7 @@ func (w *walk) clear() {
 
 // kept is how much memory the walk holds on to, in elements of its largest part.
 func (w *walk) kept() int {
-	return max(cap(w.nodes), cap(w.scratch), cap(w.sites), cap(w.hits), w.Kept())
+	return max(cap(w.nodes), cap(w.scratch), cap(w.sites), cap(w.hits), cap(w.bodies), w.Kept())
 }
 
 // decoded gives the content of a string that has escapes, valid until the next call.
@@ -222,10 +228,13 @@ func (w *walk) token(st *schema.State) error {
 	if fault != nil {
 		return w.fault(fault)
 	}
-	tok, form := parseToken(w.Buf[span.Start:span.End])
-	switch form {
-	case sealToken:
-		return w.addSite(site{start: start, end: w.Pos, state: st, depth: w.depth, token: tok})
+	raw := w.Buf[span.Start:span.End]
+	from := len(w.bodies)
+	if kid, bodies, ok := appendToken(w.bodies, raw); ok {
+		w.bodies = bodies
+		return w.addSite(site{start: start, end: w.Pos, state: st, depth: w.depth, token: token{kid, from, len(bodies)}})
+	}
+	switch formOf(raw) {
 	case subjectToken:
 		return w.refuse(&LocationError{Kind: KindUnsupported}, start)
 	case brokenToken:
@@ -298,6 +307,8 @@ func (w *walk) stringValue(within bool) error {
 			return nil
 		}
 		return w.watch(w.text(span), start)
+	case span.End-span.Start < minTokenText || w.mode == walkStrict:
+		return nil
 	case w.mode == walkPlain && w.isToken(span):
 		return w.refuse(&LocationError{Kind: KindLooksLikeToken}, start)
 	case w.mode == walkWire && w.isToken(span):
@@ -341,15 +352,17 @@ func (w *walk) object(st *schema.State, within bool) error {
 	if err := w.enter(); err != nil {
 		return err
 	}
-	mark := w.OpenObject()
+	o := members{mark: w.OpenObject(), top: len(w.path)}
+	if st != nil {
+		o.declared = st.Sequence()
+	}
 	w.path = append(w.path, frame{index: -1, node: noNode})
-	top := len(w.path) - 1
 	for first := true; ; first = false {
 		if first && w.Peek() == '}' {
 			w.Pos++
 			break
 		}
-		if err := w.member(st, within, mark, top); err != nil {
+		if err := w.member(st, within, &o); err != nil {
 			return err
 		}
 		w.Space()
@@ -361,31 +374,41 @@ func (w *walk) object(st *schema.State, within bool) error {
 			w.Pos++
 			break
 		}
-		w.path = w.path[:top]
+		w.path = w.path[:o.top]
 		return w.fault(w.Expected(jsonscan.RuleObject))
 	}
-	if fault := w.CloseObject(mark); fault != nil {
-		w.path[top] = frame{name: fault.Name, index: -1, node: noNode}
+	if fault := w.CloseObject(o.mark); fault != nil {
+		w.path[o.top] = frame{name: fault.Name, index: -1, node: noNode}
 		return w.fault(fault)
 	}
-	w.path = w.path[:top]
+	w.path = w.path[:o.top]
 	w.depth--
 	return nil
 }
 
-func (w *walk) member(st *schema.State, within bool, mark, top int) error {
+// members is where a walk stands among an object's members.
+type members struct {
+	mark     int // of the object's names
+	top      int // of the path: its member
+	declared *schema.Sequence
+	next     int    // the number that the next declared member probably has
+	seen     uint64 // the numbers of the declared members that came, as far as they fit: no need to compare these names
+}
+
+func (w *walk) member(st *schema.State, within bool, o *members) error {
 	start := w.Pos
 	if w.Peek() != '"' {
-		w.path = w.path[:top]
+		w.path = w.path[:o.top]
 		return w.fault(w.Expected(jsonscan.RuleName))
 	}
 	span, fault := w.String()
 	if fault != nil {
-		w.path = w.path[:top]
+		w.path = w.path[:o.top]
 		return w.fault(fault)
 	}
-	w.path[top] = frame{name: span, index: -1, node: noNode}
-	name, fault := w.AddName(mark, span)
+	f := &w.path[o.top]
+	f.name, f.index, f.node = span, -1, noNode
+	child, fault := w.step(st, o, span)
 	if fault != nil {
 		return w.fault(fault)
 	}
@@ -395,11 +418,7 @@ func (w *walk) member(st *schema.State, within bool, mark, top int) error {
 	}
 	w.Pos++
 	w.Space()
-	if st == nil {
-		return w.value(nil, within)
-	}
-	child, _ := st.Member(name)
-	if child == nil && !within && w.mode != walkStrict {
+	if child == nil && st != nil && !within && w.mode != walkStrict {
 		if err := w.refuse(&LocationError{Kind: KindUndeclared}, start); err != nil {
 			return err
 		}
@@ -407,6 +426,30 @@ func (w *walk) member(st *schema.State, within bool, mark, top int) error {
 		return w.value(nil, true)
 	}
 	return w.value(child, within)
+}
+
+// step takes a member's name: no other of the object may have it, and the plan goes on from it.
+func (w *walk) step(st *schema.State, o *members, span jsonscan.Span) (child *schema.State, fault *jsonscan.Fault) {
+	name, number := w.Name(span), -1
+	if o.declared != nil {
+		if child, number = o.declared.Step(o.next, name); number >= 0 {
+			o.next = number + 1
+			if bit := uint64(1) << number; bit != 0 { // 0 from the 64th on
+				if o.seen&bit != 0 {
+					return nil, jsonscan.Duplicate(span)
+				}
+				o.seen |= bit
+				return child, nil
+			}
+		}
+	}
+	if fault := w.AddName(o.mark, span, name); fault != nil {
+		return nil, fault
+	}
+	if number < 0 && st != nil {
+		child, _ = st.Member(name)
+	}
+	return child, nil
 }
 
 // array walks an array, Pos at its bracket.

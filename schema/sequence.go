@@ -6,52 +6,62 @@ import (
 	"slices"
 )
 
+// Sequence is the declared members of one location in the order of their declaration, for who steps by an object's members one after the other: where
+// they come about in that order, a step is one comparison of names. Immutable, safe for concurrent use.
+type Sequence struct {
+	list   []namedState
+	byName map[string]int
+}
+
 // namedState is a step by a declared name.
 type namedState struct {
 	name  string
 	state *State
 }
 
-// sequenceWindow is how far ahead of the last member the next one is looked for: producers write members in one order, and leave some out.
+// sequenceWindow is how far ahead of the last member the next one is looked for first: producers write members in one order, and leave some out.
 const sequenceWindow = 4
 
-// MemberAfter is Member for who steps by an object's members one after the other: where they come about in the order in which the schema declares
-// them, a step is one comparison of names. at is 0 for the first member, and then what the step before gave as next.
-func (s *State) MemberAfter(at int, name []byte) (child *State, exact bool, next int) {
-	sequence := s.sequence.Load()
-	if sequence == nil {
-		child, exact = s.Member(name)
-		if exact {
-			s.lineUp()
-		}
-		return child, exact, at
+// Sequence gives the members that properties here declare, nil where not all of them are known yet: step by Member then.
+func (s *State) Sequence() *Sequence {
+	if q := s.sequence.Load(); q != nil {
+		return q
 	}
-	for i := max(at, 0); i < len(*sequence) && i < at+sequenceWindow; i++ {
-		if step := &(*sequence)[i]; step.name == string(name) {
-			return step.state, true, i + 1
+	return s.lineUp()
+}
+
+// Step steps by a decoded name as State.Member does. number counts the declared members from 0; -1: the name is none of them, and Member knows more.
+// at is where the name is looked for first: one more than the number of the member before.
+func (q *Sequence) Step(at int, name []byte) (child *State, number int) {
+	for i := at; uint(i) < uint(len(q.list)) && i < at+sequenceWindow; i++ {
+		if step := &q.list[i]; step.name == string(name) {
+			return step.state, i
 		}
 	}
-	child, exact = s.Member(name)
-	return child, exact, at
+	if i, ok := q.byName[string(name)]; ok {
+		return q.list[i].state, i
+	}
+	return nil, -1
 }
 
 // lineUp puts the steps by all declared names in their order, once all of them are known.
-func (s *State) lineUp() {
+func (s *State) lineUp() *Sequence {
 	members := s.members.Load()
 	if members == nil || len(*members) < len(s.names) {
-		return
+		return nil
 	}
-	sequence := make([]namedState, 0, len(*members))
-	seen := make(map[string]bool, len(*members))
+	q := &Sequence{byName: make(map[string]int, len(*members))}
 	for _, e := range s.elems {
 		properties := e.node.properties
 		names := slices.SortedFunc(maps.Keys(properties), func(a, b string) int { return cmp.Compare(properties[a].raw.start, properties[b].raw.start) })
 		for _, name := range names {
-			if child, ok := (*members)[name]; ok && !seen[name] {
-				seen[name] = true
-				sequence = append(sequence, namedState{name, child})
+			if _, seen := q.byName[name]; seen {
+				continue
 			}
+			q.byName[name] = len(q.list)
+			q.list = append(q.list, namedState{name, (*members)[name]})
 		}
 	}
-	s.sequence.Store(&sequence)
+	s.sequence.Store(q)
+	return q
 }

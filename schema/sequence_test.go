@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -18,32 +17,42 @@ const sequenceSchema = `{
   "patternProperties": {"^p": {"x-gdpr-sensitive": true}}
 }`
 
-// Whatever order members come in, and whatever a caller hands in as the place, a step is Member's.
-func TestMemberAfterIsMemberInAnyOrder(t *testing.T) {
+// Whatever order members come in, and whatever a caller hands in as the place, a step is Member's, and its number is the name's.
+func TestAStepOfASequenceIsMembersInAnyOrder(t *testing.T) {
 	t.Parallel()
 	names := []string{"z", "a", "m", "b", "if", "c", "only", "p1", "other", "", "zz", "A"}
+	reg, err := LoadFS(fstest.MapFS{"x.v1.json": {Data: []byte(sequenceSchema)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := reg.Event("x", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := e.Plan().Root()
 	rapid.Check(t, func(t *rapid.T) {
-		reg, err := LoadFS(fstest.MapFS{"x.v1.json": {Data: []byte(sequenceSchema)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := reg.Event("x", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := rapid.IntRange(-3, 20).Draw(t, "at")
+		q := root.Sequence()
+		at, numbers := rapid.IntRange(-3, 20).Draw(t, "at"), map[string]int{}
 		for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 1, 30).Draw(t, "names") {
-			child, exact, next := e.Plan().Root().MemberAfter(at, []byte(name))
-			want, wantExact := e.Plan().Root().Member([]byte(name))
-			if child != want || exact != wantExact {
-				t.Fatalf("%s after %d: %p %v, Member says %p %v", name, at, child, exact, want, wantExact)
+			child, number := q.Step(at, []byte(name))
+			want, exact := root.Member([]byte(name))
+			if exact != (number >= 0) || exact && child != want {
+				t.Fatalf("%s at %d: %p, number %d; Member says %p %v", name, at, child, number, want, exact)
 			}
-			at = next
+			if before, met := numbers[name]; met && before != number {
+				t.Fatalf("%s at %d: number %d, and %d before", name, at, number, before)
+			}
+			for other, n := range numbers {
+				if exact && n == number && other != name {
+					t.Fatalf("%s and %s have the number %d", name, other, n)
+				}
+			}
+			numbers[name], at = number, number+1
 		}
 	})
 }
 
-func TestMembersAreLinedUpAsTheyAreDeclared(t *testing.T) {
+func TestASequenceIsInTheOrderOfDeclaration(t *testing.T) {
 	t.Parallel()
 	text := `{"x-gdpr-undeclared":"clear","properties":{`
 	var names []string
@@ -59,20 +68,10 @@ func TestMembersAreLinedUpAsTheyAreDeclared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, at := e.Plan().Root(), 0
-	root.MemberAfter(0, []byte("n0"))
-	var got []string
-	for _, step := range *root.sequence.Load() {
-		got = append(got, step.name)
-	}
-	if !slices.Equal(got, names) {
-		t.Fatalf("%v, want %v", got, names)
-	}
+	q := e.Plan().Root().Sequence()
 	for i, name := range names {
-		_, _, next := root.MemberAfter(at, []byte(name))
-		if next != i+1 {
-			t.Fatalf("%s, number %d, gives %d", name, i, next)
+		if _, number := q.Step(i, []byte(name)); number != i {
+			t.Fatalf("%s is number %d, want %d", name, number, i)
 		}
-		at = next
 	}
 }

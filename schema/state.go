@@ -41,7 +41,7 @@ type steps struct {
 	declares  bool            // some name at all is declared
 
 	members  atomic.Pointer[map[string]*State] // by declared name
-	sequence atomic.Pointer[[]namedState]      // all of members in the order of their declaration, for MemberAfter
+	sequence atomic.Pointer[Sequence]          // all of members in the order of their declaration
 	others   atomic.Pointer[map[string]*State] // by the set of patterns that match
 	items    atomic.Pointer[[]*State]          // by index; the last one is for all beyond
 	explored atomic.Pointer[[]transition]      // what loading looks at

@@ -67,8 +67,8 @@ func (p *parser) object(location string, member func(name []byte, at int) error)
 		if fault != nil {
 			return p.syntax(fault, location)
 		}
-		name, fault := p.AddName(mark, span)
-		if fault != nil {
+		name := p.Name(span)
+		if fault := p.AddName(mark, span, name); fault != nil {
 			return p.syntax(fault, location)
 		}
 		p.Space()

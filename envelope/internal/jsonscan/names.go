@@ -7,21 +7,28 @@ import (
 	"slices"
 )
 
-// names finds duplicate names. The names of all objects that are open at a moment stand on one stack, as offsets, so that nothing of the input is
-// held on to. A short object compares names as they come: their lengths, mostly. A long one sorts them by their hashes when it ends, so that 100,000
-// names cost n log n and no memory of their own. The hash is keyed by a random seed, so nobody outside can make names collide; equal hashes are still
-// compared by their bytes.
+// names finds duplicate names. The names of all objects that are open at a moment stand on one stack. A short object compares their signs as they
+// come; a long one sorts them by their hashes when it ends, so that 100,000 names cost n log n. The hash is keyed by a random seed, so nobody outside
+// can make names collide; equal hashes are still compared by their bytes.
 type names struct {
-	seed  maphash.Seed
 	stack []name
 	arena []byte // decoded names that had escapes
+	seed  maphash.Seed
 }
 
 type name struct {
 	span Span
-	// from and to are where the content stands in the arena, if the span has escapes.
-	from, to int
-	hash     uint64 // of the content, in a long object that ends
+	sign uint32
+}
+
+// sign is what names are compared by first: the length, and the first, the middle and the last byte. Names that are made to share it cost one
+// comparison with each of the few others of a short object.
+func sign(text []byte) uint32 {
+	n := len(text)
+	if n == 0 {
+		return 0
+	}
+	return uint32(text[0]) | uint32(text[n/2])<<8 | uint32(text[n-1])<<16 | uint32(n)<<24
 }
 
 func (n *names) reset() {
@@ -33,32 +40,47 @@ func (n *names) reset() {
 // OpenObject starts an object's names; its mark goes to AddName and CloseObject.
 func (s *Scanner) OpenObject() (mark int) { return len(s.names.stack) }
 
-// content gives a name's text.
-func (s *Scanner) content(n *name) []byte {
-	if n.span.Escaped {
-		return s.names.arena[n.from:n.to:n.to]
+// Name gives the content of a name that String read, valid until Reset.
+func (s *Scanner) Name(span Span) []byte {
+	if span.Escaped {
+		return s.decoded(s.Buf[span.Start:span.End])
 	}
-	return s.Buf[n.span.Start:n.span.End]
+	return s.Buf[span.Start:span.End]
 }
 
-// AddName adds a name that String read, and gives its content, valid until Reset. In a long object duplicates show in CloseObject only.
-func (s *Scanner) AddName(mark int, span Span) ([]byte, *Fault) {
-	own := name{span: span}
-	if span.Escaped {
-		own.from = len(s.names.arena)
-		s.names.arena = Decode(s.names.arena, s.Buf[span.Start:span.End])
-		own.to = len(s.names.arena)
-	}
-	text := s.content(&own)
-	if others := s.names.stack[mark:]; len(others) <= shortObject {
+// AddName adds a name, of which text is the content. In a long object duplicates show in CloseObject only.
+func (s *Scanner) AddName(mark int, span Span, text []byte) *Fault {
+	own := sign(text)
+	n := &s.names
+	if others := n.stack[mark:]; len(others) <= shortObject {
 		for i := range others {
-			if other := s.content(&others[i]); len(other) == len(text) && string(other) == string(text) {
-				return nil, duplicate(span)
+			if others[i].sign == own && s.isName(others[i].span, text) {
+				return Duplicate(span)
 			}
 		}
 	}
-	s.names.stack = append(s.names.stack, own)
-	return text, nil
+	n.stack = append(n.stack, name{span, own})
+	return nil
+}
+
+// decoded appends a name's content to the arena.
+func (s *Scanner) decoded(raw []byte) []byte {
+	from := len(s.names.arena)
+	s.names.arena = Decode(s.names.arena, raw)
+	return s.names.arena[from:len(s.names.arena):len(s.names.arena)]
+}
+
+// isName compares a name on the stack with a content.
+func (s *Scanner) isName(span Span, text []byte) bool {
+	raw := s.Buf[span.Start:span.End]
+	if !span.Escaped {
+		return bytes.Equal(raw, text)
+	}
+	from := len(s.names.arena)
+	same := bytes.Equal(s.decoded(raw), text)
+	clear(s.names.arena[from:])
+	s.names.arena = s.names.arena[:from]
+	return same
 }
 
 // CloseObject ends an object's names.
@@ -71,33 +93,47 @@ func (s *Scanner) CloseObject(mark int) *Fault {
 	return s.duplicateOf(own)
 }
 
+// hashed is a name of a long object that ends; at is its place among them.
+type hashed struct {
+	hash uint64
+	at   int
+}
+
 // duplicateOf finds the first name of a long object that stood there before.
-func (s *Scanner) duplicateOf(own []name) *Fault {
+func (s *Scanner) duplicateOf(names []name) *Fault {
 	if s.names.seed == (maphash.Seed{}) {
 		s.names.seed = maphash.MakeSeed()
 	}
-	for i := range own {
-		own[i].hash = maphash.Bytes(s.names.seed, s.content(&own[i]))
+	own := make([]hashed, len(names))
+	from := len(s.names.arena)
+	for i := range names {
+		own[i] = hashed{maphash.Bytes(s.names.seed, s.Name(names[i].span)), i}
+		clear(s.names.arena[from:])
+		s.names.arena = s.names.arena[:from]
 	}
-	slices.SortFunc(own, func(a, b name) int {
+	slices.SortFunc(own, func(a, b hashed) int {
 		if c := cmp.Compare(a.hash, b.hash); c != 0 {
 			return c
 		}
-		if c := bytes.Compare(s.content(&a), s.content(&b)); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.span.Start, b.span.Start)
+		return a.at - b.at
 	})
-	var fault *Fault
-	for i := 1; i < len(own); i++ {
-		if own[i].hash == own[i-1].hash && bytes.Equal(s.content(&own[i]), s.content(&own[i-1])) && (fault == nil || own[i].span.Start < fault.Name.Start) {
-			fault = duplicate(own[i].span)
+	first := len(names)
+	for i := range own {
+		// Other names of the same hash are as good as never there, so that these runs are those of equal names: short, or the object is refused.
+		for j := i - 1; j >= 0 && own[j].hash == own[i].hash && own[i].at < first; j-- {
+			if s.isName(names[own[j].at].span, s.Name(names[own[i].at].span)) {
+				first = own[i].at
+			}
 		}
 	}
-	return fault
+	if first == len(names) {
+		return nil
+	}
+	return Duplicate(names[first].span)
 }
 
-func duplicate(span Span) *Fault {
+// Duplicate is the fault of a name that the object has already.
+func Duplicate(span Span) *Fault {
 	return &Fault{Offset: span.Start - 1, Rule: RuleDuplicate, Name: span}
 }
 

@@ -84,21 +84,39 @@ func special(eight uint64) uint64 {
 	return (eight | (eight - ' '*lows) | (quote - lows) | (backslash - lows)) & highs
 }
 
+// plainEnd gives the first byte from i on that does not stand for itself in a string.
+func plainEnd(buf []byte, i int) int {
+	for ; i+16 <= len(buf); i += 16 {
+		first, second := special(binary.LittleEndian.Uint64(buf[i:])), special(binary.LittleEndian.Uint64(buf[i+8:]))
+		if first|second == 0 {
+			continue
+		}
+		if first != 0 {
+			return i + bits.TrailingZeros64(first)>>3
+		}
+		return i + 8 + bits.TrailingZeros64(second)>>3
+	}
+	for i < len(buf) && plain[buf[i]] {
+		i++
+	}
+	return i
+}
+
 // String reads a string; Pos must be at its opening quote. The span is the text between the quotes.
 func (s *Scanner) String() (Span, *Fault) {
+	start := s.Pos + 1
+	if end := plainEnd(s.Buf, start); end < len(s.Buf) && s.Buf[end] == '"' {
+		s.Pos = end + 1
+		return Span{Start: start, End: end}, nil
+	}
+	return s.string()
+}
+
+func (s *Scanner) string() (Span, *Fault) {
 	buf, i := s.Buf, s.Pos+1
 	start, escaped := i, false
 	for {
-		for i+8 <= len(buf) {
-			if marks := special(binary.LittleEndian.Uint64(buf[i:])); marks != 0 {
-				i += bits.TrailingZeros64(marks) >> 3
-				break
-			}
-			i += 8
-		}
-		for i < len(buf) && plain[buf[i]] {
-			i++
-		}
+		i = plainEnd(buf, i)
 		if i >= len(buf) {
 			return Span{start, i, escaped}, &Fault{Offset: i, Rule: RuleEnd}
 		}
