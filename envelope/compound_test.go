@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/fieldcrypt/fieldcrypt/blindindex"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
@@ -38,6 +41,7 @@ type people struct {
 	ring   *keyringtest.Ring
 	rings  *keyring.Set
 	sealer *Sealer
+	made   map[string]*blindindex.Index
 }
 
 func newPeople(t *testing.T, ring *keyringtest.Ring, text string) *people {
@@ -50,6 +54,12 @@ func newPeople(t *testing.T, ring *keyringtest.Ring, text string) *people {
 	if p.sealer, err = NewSealer(p.reg, p.rings, Options{}); err != nil {
 		t.Fatal(err)
 	}
+	p.made = map[string]*blindindex.Index{}
+	for _, declared := range p.reg.Indexes() {
+		if p.made[declared.Name], err = BlindIndex(declared); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return p
 }
 
@@ -60,21 +70,6 @@ func (p *people) seal(t *testing.T, payload string) Sealed {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func (p *people) index(t *testing.T, name string) *blindindex.Index {
-	t.Helper()
-	for _, declared := range p.reg.Indexes() {
-		if declared.Name == name {
-			made, err := BlindIndex(declared)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return made
-		}
-	}
-	t.Fatalf("no index %s", name)
-	return nil
 }
 
 func (p *people) verify(t *testing.T, w Wire, stored map[string][][]byte) []string {
@@ -118,7 +113,7 @@ func TestCompoundIndexIsFoundByAllItsParts(t *testing.T) {
 		{"name_number", []blindindex.Asked{text("7"), text(" Ada ")}, true},
 		{"name_number", []blindindex.Asked{{Text: "7", String: true}, text(" Ada ")}, false},
 	} {
-		search, err := p.index(t, c.index).Search(c.asked...)
+		search, err := p.made[c.index].Search(c.asked...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +196,7 @@ func TestEarlierVersionsAreFoundAndRebuilt(t *testing.T) {
 	sealed := old.seal(t, `{"a":"Ada","b":7}`)
 	stored := sealed.BlindIndexes()
 	for name, asked := range map[string][]blindindex.Asked{"one": {text("Ada")}, "both": {text("Ada"), text("7.0")}} {
-		search, err := now.index(t, name).Search(asked...)
+		search, err := now.made[name].Search(asked...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,6 +229,87 @@ func TestEarlierVersionsAreFoundAndRebuilt(t *testing.T) {
 	}
 	if _, changed, err = resealer.Reseal(context.Background(), received(t, rebuilt.Wire()), rebuilt.BlindIndexes()); err != nil || changed {
 		t.Errorf("rebuilt twice: %v, %v", changed, err)
+	}
+}
+
+// Whatever the order of members, their spelling and which of them are there: a compound index is that of the array of its parts' values, and there
+// is none where a part is absent or has no message. Opening, verifying and sealing again agree.
+func TestCompoundIndexIsThatOfItsParts(t *testing.T) {
+	t.Parallel()
+	p := newPeople(t, keyringtest.NewRing(t, keyringtest.Options{}), personSchema)
+	key, err := p.ring.Keyring.Primary(keyring.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := NewVerifier(p.reg, VerifierOptions{Keyrings: p.rings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resealer, err := NewResealer(p.reg, p.rings, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := map[string][]string{"name_birth": {"name", "birth_date"}, "name_number": {"number", "name"}}
+	with, without := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		value := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
+		values := map[string]string{
+			"name":       value("name", "", "null", `"Ada"`, `" ADA "`, `"\u0041da"`, `"I\u0130\u0131"`, `""`, `" "`),
+			"birth_date": value("birth_date", "", `"1815-12-10"`, `""`, `"\ud83d\ude00"`),
+			"number":     value("number", "", "7", "7.0", `"7"`, `"\u0037"`, "-0", "1e3", `""`),
+		}
+		member := func(name string) string {
+			if values[name] == "" {
+				return ""
+			}
+			return rapid.SampledFrom([]string{`"`, ` "`}).Draw(t, "space") + name + `":` + rapid.SampledFrom([]string{"", " "}).Draw(t, "space") + values[name]
+		}
+		object := func(members ...string) string {
+			members = slices.DeleteFunc(rapid.Permutation(members).Draw(t, "order"), func(m string) bool { return m == "" })
+			return "{" + strings.Join(members, ",") + "}"
+		}
+		passport := `"passport":` + object(member("birth_date"), member("number"))
+		payload := object(member("name"), passport)
+		sealed, err := p.sealer.Seal(context.Background(), event("person.created", payload))
+		if err != nil {
+			t.Fatalf("%s: %v", payload, err)
+		}
+		stored := sealed.BlindIndexes()
+		for name, of := range fields {
+			var want [][]byte
+			if values[of[0]] != "" && values[of[1]] != "" {
+				ix := p.made[name]
+				messages, err := ix.Messages([]byte("[" + values[of[0]] + "," + values[of[1]] + "]"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want, err = ix.Values(key, messages); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.EqualFunc(stored[name], want, bytes.Equal) {
+				t.Fatalf("%s: %s is %x, want %x", payload, name, stored[name], want)
+			}
+			if len(want) > 0 {
+				with++
+			} else {
+				without++
+			}
+		}
+		report, err := verifier.Verify(context.Background(), sealed.Wire(), StoredIndexes{Values: stored})
+		if err != nil || len(report.Findings) > 0 {
+			t.Fatalf("%s: %v, %v", payload, report.Findings, err)
+		}
+		received, err := Parse(sealed.Wire(), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, changed, err := resealer.Reseal(context.Background(), received, stored); err != nil || changed {
+			t.Fatalf("%s: sealed again: %v, %v", payload, changed, err)
+		}
+	})
+	if with < 20 || without < 20 {
+		t.Errorf("%d events with a compound index, %d without", with, without)
 	}
 }
 
