@@ -68,6 +68,10 @@ func run(ctx context.Context, project, name string, in io.Reader, out io.Writer)
 		return err
 	}
 	defer func() { err = errors.Join(err, outbox.Close()) }()
+	// With other schemas than the table was migrated for, a search would miss rows.
+	if err := outboxstore.CheckIndexes(ctx, outbox, []*schema.Index{index}); err != nil {
+		return err
+	}
 	value, err := io.ReadAll(in)
 	if err != nil {
 		return err
@@ -84,15 +88,19 @@ func indexOf(registry *schema.Registry, name string) (*schema.Index, error) {
 	return nil, fmt.Errorf("the schemas declare no blind index %q", name)
 }
 
-// find asks for every form in which the value may be stored: one for each usable index key, so that it finds rows at any
-// point of a rotation. A short index also finds rows of other values, so each row is opened and compared.
+// find asks for every form in which the value may be stored: one for each usable index key and each version of the index that
+// the schemas name, so that it finds rows at any point of a rotation or of a change. A short index also finds rows of other
+// values, so each row is opened and compared.
 func find(ctx context.Context, index *schema.Index, ring *keyring.Keyring, opener *envelope.Opener, outbox outboxstore.Store, value string, out io.Writer) error {
-	hash, err := blindindex.New(index.Name, index.Normalize, index.Bits)
+	hash, err := envelope.BlindIndex(index)
 	if err != nil {
 		return err
 	}
-	messages := hash.Query(value, index.String, index.Integer)
-	candidates, err := hash.Candidates(ring.Usable(keyring.Index), messages)
+	search, err := hash.Search(blindindex.Asked{Text: value, String: index.String, Integer: index.Integer})
+	if err != nil {
+		return err
+	}
+	candidates, err := search.Candidates(ring.Usable(keyring.Index))
 	if err != nil {
 		return err
 	}
@@ -103,7 +111,7 @@ func find(ctx context.Context, index *schema.Index, ring *keyring.Keyring, opene
 		if row.Err != nil {
 			return row.Err
 		}
-		holds, err := opener.Holds(ctx, row.Received, index.Name, messages)
+		holds, err := opener.Holds(ctx, row.Received, index.Name, search.Messages())
 		if err != nil {
 			return err
 		}
