@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
@@ -80,18 +81,16 @@ func (e *Events) Check(ctx context.Context, name string, r io.Reader, report fun
 		if len(findings) == 0 {
 			continue
 		}
-		refused := false
+		refused := slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Error })
+		if refused {
+			count.Refused++
+		}
 		for _, f := range findings {
-			refused = refused || f.Severity == Error
 			if err := report(f); err != nil {
 				return count, err
 			}
 		}
-		if !refused {
-			continue
-		}
-		count.Refused++
-		if e.opts.FailFast {
+		if refused && e.opts.FailFast {
 			return count, nil
 		}
 	}
