@@ -108,7 +108,7 @@ func (f *leaksFlags) run(ctx context.Context, s *cli.Session, _ []string) error 
 		return err
 	}
 	if f.svg != "" {
-		if err := os.WriteFile(f.svg, histograms(pictures), 0o666); err != nil { //nolint:gosec // it holds counts alone
+		if err := os.WriteFile(f.svg, histograms(pictures), 0o666); err != nil {
 			return failure.New(failure.Broken, "", "write the histograms: %w", err)
 		}
 	}
