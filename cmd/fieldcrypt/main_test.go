@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fieldcrypt": func() {
 		// The whole program runs; only its standard error is copied.
 		os.Exit(run(os.Args[1:]))
-	}})
+	}, "loadservice": runLoadService})
 }
 
 func run(args []string) int {

@@ -123,9 +123,12 @@ func (p *project) here(ctx context.Context, stdin io.Reader, stdout, stderr io.W
 }
 
 // command is a process that runs the program in the project's directory.
-func (p *project) command(args ...string) *exec.Cmd {
+func (p *project) command(args ...string) *exec.Cmd { return p.commandOf("fieldcrypt", args...) }
+
+// commandOf is command for any of the programs that this test binary is.
+func (p *project) commandOf(name string, args ...string) *exec.Cmd {
 	p.t.Helper()
-	program, err := exec.LookPath("fieldcrypt") // testscript's: this test binary
+	program, err := exec.LookPath(name) // testscript's: this test binary
 	if err != nil {
 		p.t.Fatal(err)
 	}
