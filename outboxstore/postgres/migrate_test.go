@@ -93,13 +93,13 @@ func TestLockTimeout(t *testing.T) {
 	if e := expectFault(t, err, outboxstore.FaultLocked); !e.Retryable() {
 		t.Error("not retryable")
 	}
-	if len(done) != 2 || done[0].Done || done[1].Done {
+	if len(done) != 3 || done[0].Done || done[1].Done || done[2].Done {
 		t.Errorf("done %+v", done)
 	}
 	f.must(tx.Commit(t.Context()))
 	done, err = hasty.Migrate(t.Context(), append(f.reg.Indexes(), other))
 	f.must(err)
-	if len(done) != 2 || !done[1].Done {
+	if len(done) != 3 || !done[2].Done {
 		t.Errorf("done %+v", done)
 	}
 }
