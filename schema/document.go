@@ -15,7 +15,8 @@ import (
 const (
 	maxDocumentBytes = 16 << 20 // FHIR R4, the largest schema we know in use, has 3.4 MB
 	maxDocumentDepth = 500
-	maxNumberDigits  = 1000 // the validator hands numbers to math/big, which expands exponents
+	maxSubschemas    = 60_000 // of a file in 2020-12, where jsonschema/v5 looks for dynamic anchors below each of them: half a minute
+	maxNumberDigits  = 1000   // the validator hands numbers to math/big, which expands exponents
 	maxNumberExp     = 1000
 )
 

@@ -67,6 +67,7 @@ func newPlan(r *Registry, e *EventSchema, out *findings) *Plan {
 	}
 	p.readOverlay(out)
 	p.reach(root, out)
+	p.refuseLoops(out)
 	p.propagate()
 	p.refuseNot(out)
 	p.carry(out)
@@ -142,6 +143,7 @@ func (p *Plan) reach(root *node, out *findings) {
 	var docs []*document // that hold a reached schema, in a stable order
 	entered := map[*document]bool{}
 	var dynamic []*node
+	linked := map[[2]*node]bool{}
 	push := func(n, to *node) {
 		if n != nil {
 			p.refs[n] = append(p.refs[n], to)
@@ -183,12 +185,29 @@ func (p *Plan) reach(root *node, out *findings) {
 		}
 		for _, n := range dynamic {
 			for _, t := range dynamicTargets(n, docs) {
-				if !slices.Contains(p.refs[n], t) {
-					push(n, t)
+				if linked[[2]*node{n, t}] || t == first(p.refs[n]) {
+					continue
 				}
+				if len(linked) >= maxCrossings {
+					out.add(n.finding("plan-too-large", fmt.Sprintf("dynamic references of this document may lead to more than %d places", maxCrossings), "give anchors that do not belong together different names"))
+					return
+				}
+				linked[[2]*node{n, t}] = true
+				push(n, t)
 			}
 		}
 	}
+}
+
+// maxCrossings bounds what grows with the product of two numbers of subschemas: dynamic references and their anchors, places with
+// propertyNames or contentSchema and the flags below. FHIR R4 has none of either.
+const maxCrossings = 1_000_000
+
+func first(ns []*node) *node {
+	if len(ns) == 0 {
+		return nil
+	}
+	return ns[0]
 }
 
 // dynamicTargets lists every schema that a dynamic reference may reach at run time: all with that anchor in the documents.
@@ -204,6 +223,38 @@ func dynamicTargets(n *node, docs []*document) []*node {
 		ts = append(ts, d.dynamic[name]...)
 	}
 	return ts
+}
+
+// refuseLoops refuses references that lead back to themselves at one location: no value could ever be judged. The validator notices loops inside
+// one file alone.
+func (p *Plan) refuseLoops(out *findings) {
+	here := func(n *node) []*node {
+		var to []*node
+		static := 0
+		for _, ref := range []*value{n.ref, n.dynamicRef} {
+			if ref != nil {
+				static++
+			}
+		}
+		to = append(to, p.refs[n][:min(static, len(p.refs[n]))]...) // which other targets a dynamic reference has shows with a payload
+		for _, e := range n.edges() {
+			if inPlace(e.keyword) {
+				to = append(to, e.to)
+			}
+		}
+		return to
+	}
+	for _, c := range components(p.visited, here) {
+		if len(c) == 1 && !slices.Contains(here(c[0]), c[0]) {
+			continue
+		}
+		n := slices.MinFunc(c, func(a, b *node) int { return a.seq - b.seq })
+		at := n.finding("ref-loop", "references form a loop that never reaches a schema", "let one of them refer to what is meant")
+		if n.ref != nil {
+			at.Line, at.Column = n.d.position(n.ref.start)
+		}
+		out.add(at)
+	}
 }
 
 // propagate marks each schema that holds a flag or an index, at or below, against the direction of the edges.
@@ -257,12 +308,18 @@ func (p *Plan) propagate() {
 // carry notes which schemas flag another place than the one they apply to: names are no values, so a flag at propertyNames flags the object
 // that has them, and content is not parsed, so a flag below contentSchema flags the string.
 func (p *Plan) carry(out *findings) {
+	work := 0
 	for _, n := range p.visited {
 		for _, to := range []*node{n.propertyNames, n.content} {
 			if to == nil || !p.speaks[to] {
 				continue
 			}
-			for _, c := range p.speakersBelow(to) {
+			below, steps := p.speakersBelow(to)
+			if work += steps; work > maxCrossings {
+				out.add(n.finding("plan-too-large", fmt.Sprintf("below propertyNames and contentSchema lie more than %d subschemas with flags, counted for each place", maxCrossings), "refer to smaller schemas there"))
+				return
+			}
+			for _, c := range below {
 				p.carried[n] = append(p.carried[n], c)
 				if p.indexed(c) {
 					out.add(c.finding("index-misplaced", "a blind index below propertyNames or contentSchema: names and content are no values of the payload", "index a value, or remove the word"))
@@ -272,11 +329,12 @@ func (p *Plan) carry(out *findings) {
 	}
 }
 
-// speakersBelow lists the schemas with words on flags, keyrings or indexes that are reachable from a schema, itself included.
-func (p *Plan) speakersBelow(n *node) []*node {
-	var found []*node
+// speakersBelow lists the schemas with words on flags, keyrings or indexes that are reachable from a schema, itself included, and says how
+// many it looked at.
+func (p *Plan) speakersBelow(n *node) (found []*node, steps int) {
 	seen := map[*node]bool{n: true}
 	for queue := []*node{n}; len(queue) > 0; queue = queue[1:] {
+		steps++
 		if p.flagged(queue[0]) || p.indexed(queue[0]) || p.namesKeyring(queue[0]) {
 			found = append(found, queue[0])
 		}
@@ -287,7 +345,7 @@ func (p *Plan) speakersBelow(n *node) []*node {
 			}
 		}
 	}
-	return found
+	return found, steps
 }
 
 // namesKeyring reports that a schema names a keyring for its location, and not as its file's default alone.

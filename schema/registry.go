@@ -121,6 +121,9 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > maxDocumentBytes {
+		return nil, errTooLarge
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxDocumentBytes+1))
 	if err == nil && len(b) > maxDocumentBytes {
 		err = errTooLarge
@@ -194,6 +197,9 @@ func (r *Registry) addDocument(d *document, refused *findings) {
 	}
 	b := builder{d: d, out: refused, seq: &r.seq, spell: speller{}}
 	b.build()
+	if n := len(d.nodes); n > maxSubschemas && d.draft.number >= 2020 {
+		refused.add(d.finding(d.root.start, "", "file-too-large", fmt.Sprintf("the file has %d subschemas, more than %d", n, maxSubschemas), "split the schema: the validator of 2020-12 compares each subschema of a file with each"))
+	}
 	if other := r.byURL[d.url]; other != nil {
 		refused.add(other.finding(other.root.start, "/"+other.draft.id, "id-duplicate", fmt.Sprintf("the id is where %s stands", d.file), "ids are unique"))
 	}
