@@ -350,3 +350,32 @@ func (l *law) leak(g *lawGen, wire []byte) string {
 	}
 	return ""
 }
+
+// The law must be able to fail: a piece of a flagged text in the wire form, in what was said, or a name there, is found; what also stands in clear is not.
+func TestTheLawNoticesWhatLeaves(t *testing.T) {
+	t.Parallel()
+	g := &lawGen{secrets: []string{"ab#cd@ef^gh", "1234567890123456"}, names: []string{"Ñ123456+0"}}
+	token := `"fc1:0f3a9c01:` + strings.Repeat("123456", 10) + `"`
+	for _, c := range []struct {
+		name, wire, said string
+		clears           []string
+		leaks            bool
+	}{
+		{name: "nothing", wire: `{"a":` + token + `}`, said: "refused at /a"},
+		{name: "six bytes in the wire form", wire: `{"a":"xxb#cd@eyy"}`, leaks: true},
+		{name: "five bytes in the wire form", wire: `{"a":"xx#cd@eyy"}`},
+		{name: "digits outside of a token", wire: `{"a":` + token + `,"b":345678}`, leaks: true},
+		{name: "six bytes in what was said", said: "refused: b#cd@e", leaks: true},
+		{name: "twelve digits in what was said", said: "id 123456789012", leaks: true},
+		{name: "six digits in what was said, as in a timestamp", said: "12:00:00.123456"},
+		{name: "a name that no schema spells out", said: "at /Ñ123456+0", leaks: true},
+		{name: "what also stands in clear", wire: `{"a":"b#cd@e"}`, clears: []string{"xb#cd@e"}},
+	} {
+		g.clears = c.clears
+		l := &law{}
+		l.said.WriteString(c.said)
+		if leak := l.leak(g, []byte(c.wire)); (leak != "") != c.leaks {
+			t.Errorf("%s: leak %q", c.name, leak)
+		}
+	}
+}
