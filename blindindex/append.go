@@ -44,10 +44,14 @@ func (ix *Index) appendString(dst, text []byte) (out []byte, done bool) {
 		clear(out[from:]) // it may be beyond what the caller clears
 		return dst, false
 	}
+	end := from + len(content)
 	if len(normalized) == 0 {
+		clear(out[from:end])
 		return dst, true
 	}
-	return append(out[:from], normalized...), true
+	out = append(out[:from], normalized...)
+	clear(out[len(out):end]) // so that nothing is left beyond what the caller knows of
+	return out, true
 }
 
 // ascii applies the steps to a text of ASCII without control characters, in place; ok is false for a step that has no such form. On ASCII no

@@ -69,6 +69,16 @@ func TestAppendMessageLeavesNothingOfWhatItDoesNotTake(t *testing.T) {
 	if bytes.Contains(memory, []byte("STANBUL")) {
 		t.Errorf("%q", memory)
 	}
+	if ix, err = blindindex.New("x", []string{"digits"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{`"ISTANBUL 34"`: "s34", `"ISTANBUL"`: ""} {
+		memory := make([]byte, 64)
+		out, done := ix.AppendMessage(memory[:0], []byte(text))
+		if !done || string(out) != want || bytes.Contains(memory, []byte("STANBUL")) {
+			t.Errorf("%s: %q, %v, in %q", text, out, done, memory)
+		}
+	}
 }
 
 func TestAppendValueAppendsWhatValueGives(t *testing.T) {
