@@ -33,7 +33,7 @@ type listed struct {
 // layers, the lowest first: what stands in a line may use its own line and those before it. A package below internal/ has no layer of its own; what it
 // imports counts for whoever imports it.
 var layers = [][]string{
-	{"schema", "keyring", "blindindex"},
+	{"schema", "keyring", "blindindex", "audittrail"},
 	{"envelope"},
 	{"outboxstore", "validate"},
 	{"cmd", "docs", "examples", "testvectors"},
@@ -45,6 +45,10 @@ var apart = [][2]string{
 	{"schema", "blindindex"},
 	{"schema", "internal"},
 	{"keyring", "schema"},
+	{"audittrail", "schema"},
+	{"audittrail", "keyring"},
+	{"audittrail", "blindindex"},
+	{"keyring", "audittrail"},
 	{"keyring", "blindindex"},
 	{"blindindex", "schema"},
 	{"validate", "outboxstore"},

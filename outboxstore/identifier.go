@@ -28,7 +28,7 @@ func (e *TableNameError) Error() string {
 
 // CheckTable says whether a name may be an outbox table's.
 func CheckTable(name string) error {
-	reserved := strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "pg_") || name == "fieldcrypt_migrations" || name == IndexVersionTable || name == KeyringTable ||
+	reserved := strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "pg_") || name == "fieldcrypt_migrations" || name == IndexVersionTable || name == KeyringTable || name == AuditTable ||
 		strings.Contains(name, "_"+indexColumnPrefix) || strings.HasSuffix(name, "_key_ids")
 	if !tablePattern.MatchString(name) || reserved {
 		return &TableNameError{Name: name}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/blindindex"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
@@ -57,6 +58,9 @@ type Store interface {
 
 	// KeyringMemory remembers in the database, for all processes that use it, the newest document of each keyring.
 	KeyringMemory() keyring.Memory
+
+	// AuditTrail is the database's trail of operations, AuditTable. Where the database was not migrated, using it is a *MissingError.
+	AuditTrail() audittrail.Log
 
 	// IndexVersions says what is written down of the table's blind indexes; see CheckIndexes. Nothing, where the table was
 	// not migrated yet, or by a fieldcrypt that wrote nothing down.

@@ -100,6 +100,9 @@ func plan(ctx context.Context, q querier, n names, indexes []*schema.Index) ([]s
 	if err = p.planKeyrings(ctx, q); err != nil {
 		return nil, err
 	}
+	if err = p.planAudit(ctx, q); err != nil {
+		return nil, err
+	}
 	if err = p.planColumns(indexes); err != nil {
 		return nil, err
 	}

@@ -75,6 +75,9 @@ func pending(ctx context.Context, q querier, n names, indexes []*schema.Index) (
 	if err := m.planKeyrings(ctx, q); err != nil {
 		return nil, err
 	}
+	if err := m.planAudit(ctx, q); err != nil {
+		return nil, err
+	}
 	return m.plan(ctx, q, indexes)
 }
 
