@@ -81,39 +81,49 @@ type Changed struct {
 
 // load also refuses a store that went back.
 func (m *Manager) load(ctx context.Context) (*document, secrets, string, error) {
+	// Before the store is asked: meanwhile another call may see a newer document.
+	seen := m.watermark()
+	known, err := recall(ctx, m.opts.Memory, m.name)
+	if err != nil {
+		return nil, nil, "", err
+	}
 	d, sec, version, err := load(ctx, m.name, m.store, m.kek)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	if err := m.check(ctx, d); err != nil {
+	if err := m.check(ctx, d, seen, known); err != nil {
 		sec.wipe()
 		return nil, nil, "", err
 	}
 	return d, sec, version, nil
 }
 
-// check refuses a document that is older than what was seen, and remembers it.
-func (m *Manager) check(ctx context.Context, d *document) error {
-	m.mu.Lock()
-	err := m.seen.check(d)
-	m.mu.Unlock()
-	if err == nil {
-		err = recall(ctx, m.opts.Memory, d)
-	}
-	if err != nil {
+// check refuses a document that is older than what was seen before it was loaded,
+// and remembers it.
+func (m *Manager) check(ctx context.Context, d *document, seen watermark, known remembered) error {
+	if err := seen.check(d); err != nil {
 		return err
 	}
-	m.mu.Lock()
-	m.seen.advance(d)
-	m.mu.Unlock()
+	if err := known.check(d); err != nil {
+		return err
+	}
+	m.advance(d)
 	return record(ctx, m.opts.Memory, d)
 }
 
-// highest is the highest revision that this manager has seen.
-func (m *Manager) highest() uint64 {
+func (m *Manager) watermark() watermark {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.seen.revision
+	return m.seen
+}
+
+// advance remembers a document if it is the newest.
+func (m *Manager) advance(d *document) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen.check(d) == nil {
+		m.seen.advance(d)
+	}
 }
 
 // errNothingToDo ends a change whose outcome is there already: nothing is written.
@@ -224,11 +234,7 @@ func (m *Manager) save(ctx context.Context, h *header, sec secrets, version stri
 	if err := m.store.Save(ctx, raw, version); err != nil {
 		return nil, fmt.Errorf("keyring %s: %w", m.name, err)
 	}
-	m.mu.Lock()
-	if m.seen.check(d) == nil {
-		m.seen.advance(d)
-	}
-	m.mu.Unlock()
+	m.advance(d)
 	if err := record(ctx, m.opts.Memory, d); err != nil {
 		// What was saved is saved; the next that loads it remembers it.
 		m.opts.Logger.WarnContext(ctx, "other processes cannot be told of the keyring's revision", "keyring", d.name, "revision", d.revision, "error", err.Error())

@@ -30,18 +30,29 @@ type Memory interface {
 	Record(ctx context.Context, keyring string, s Seen) error
 }
 
-// recall checks a document against a memory. A nil memory remembers nothing.
-func recall(ctx context.Context, memory Memory, d *document) error {
+// remembered is what a memory knew before a document was loaded. It is asked
+// first: in the meantime another process may write a newer document and say so,
+// and the older one would then look like a store that went back.
+type remembered []Seen
+
+// recall asks a memory. A nil one remembers nothing.
+func recall(ctx context.Context, memory Memory, name string) (remembered, error) {
 	if memory == nil {
-		return nil
+		return nil, nil
 	}
-	all, err := memory.Recall(ctx, d.name)
+	all, err := memory.Recall(ctx, name)
 	if err != nil {
-		return &MemoryError{Keyring: d.name, Err: err}
+		return nil, &MemoryError{Keyring: name, Err: err}
 	}
+	return all, nil
+}
+
+// check refuses a document that is older than what was seen under its KEK. A
+// keyring that was moved is read at both places for a while.
+func (all remembered) check(d *document) error {
 	for _, s := range all {
 		if s.KEK != d.kek {
-			continue // a keyring that was moved is read at both places for a while
+			continue
 		}
 		w := watermark{revision: s.Revision, digest: s.Digest}
 		if err := w.check(d); err != nil {

@@ -147,3 +147,52 @@ func TestARestoreGoesAboveWhatIsRemembered(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Between a process's load of the document and its look at the memory another process may write a newer one: that is no store that went back.
+func TestANewerDocumentThatIsWrittenMeanwhileIsNoRollback(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	memory := &inMemory{}
+	other, err := keyring.NewManager("default", ring.Store, ring.KEK, keyring.ManagerOptions{Actor: "another", Memory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := func() {
+		if _, err := other.Stage(ctx, keyring.Seal, keyring.StageOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	store := &afterLoad{Store: ring.Store, do: stage}
+	k, err := keyring.Open(ctx, "default", store, ring.KEK, keyring.Options{Memory: memory, RefreshInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	store.do = stage
+	if err := k.Refresh(ctx); err != nil {
+		t.Error(err)
+	}
+	m, err := keyring.NewManager("default", store, ring.KEK, keyring.ManagerOptions{Actor: "a test", Memory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.do = stage
+	if _, err := m.Describe(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// afterLoad does something once, right after a document was read.
+type afterLoad struct {
+	keyring.Store
+	do func()
+}
+
+func (s *afterLoad) Load(ctx context.Context) ([]byte, string, error) {
+	document, version, err := s.Store.Load(ctx)
+	if do := s.do; do != nil {
+		s.do = nil
+		do()
+	}
+	return document, version, err
+}

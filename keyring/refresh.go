@@ -2,7 +2,6 @@ package keyring
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -23,6 +22,11 @@ const (
 // reload loads the document and swaps it in. Only one runs at a time. A document
 // that is in use already is not opened anew: the KEK is not asked then.
 func (k *Keyring) reload(ctx context.Context) error {
+	old := k.state.Load()
+	known, err := k.recall(ctx, old == nil)
+	if err != nil {
+		return err
+	}
 	raw, _, err := k.store.Load(ctx)
 	if err != nil {
 		return fmt.Errorf("keyring %s: %w", k.name, err)
@@ -34,8 +38,7 @@ func (k *Keyring) reload(ctx context.Context) error {
 	if err := k.seen.check(d); err != nil {
 		return err
 	}
-	old := k.state.Load()
-	if err := k.recall(ctx, d, old == nil); err != nil {
+	if err := known.check(d); err != nil {
 		return err
 	}
 	if old != nil && old.doc.digest == d.digest {
@@ -73,13 +76,13 @@ func (k *Keyring) reload(ctx context.Context) error {
 
 // recall asks what other processes have seen. One that runs goes on without an
 // answer: the database may be away while the store is not.
-func (k *Keyring) recall(ctx context.Context, d *document, starting bool) error {
-	err := recall(ctx, k.opts.Memory, d)
-	if _, away := errors.AsType[*MemoryError](err); away && !starting {
-		k.log(slog.LevelWarn, "what other processes have seen of the keyring cannot be told", d.revision, err)
-		return nil
+func (k *Keyring) recall(ctx context.Context, starting bool) (remembered, error) {
+	known, err := recall(ctx, k.opts.Memory, k.name)
+	if err != nil && !starting {
+		k.log(slog.LevelWarn, "what other processes have seen of the keyring cannot be told", k.Revision(), err)
+		return nil, nil
 	}
-	return err
+	return known, err
 }
 
 // wipeUnused wipes the keys that a refresh has taken out of use.

@@ -83,7 +83,7 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 	}
 	defer stored.secrets.wipe()
 	plan.version = stored.version
-	above := max(opts.AboveRevision, b.doc.revision, stored.revision, m.highest())
+	above := max(opts.AboveRevision, b.doc.revision, stored.revision, m.watermark().revision)
 	if m.opts.Memory != nil {
 		all, err := m.opts.Memory.Recall(ctx, m.name)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -71,4 +72,23 @@ func (p *project) rows() (n int, err error) {
 	defer db.Close()
 	err = db.QueryRow(count).Scan(&n)
 	return n, err
+}
+
+// column reads one column of texts from the project's database, without the program.
+func (p *project) column(t testing.TB, query string) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), p.on.names["OUTBOX"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	rows, err := conn.Query(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -69,7 +69,7 @@ func readFile(wd, path string) (*file, error) {
 		return nil, failure.New(failure.Broken, "", "%s holds more than one YAML document", path)
 	}
 	if err := f.read(doc.Content[0]); err != nil {
-		return nil, failure.New(failure.Broken, "it may hold schemas, keyring, outbox, passphrase_file, output and lint: see `fieldcrypt help settings`", "%s:%w", path, err)
+		return nil, failure.New(failure.Broken, "it may hold schemas, keyring, outbox, passphrase_file, audit_log, output and lint: see `fieldcrypt help settings`", "%s:%w", path, err)
 	}
 	return f, nil
 }
@@ -106,6 +106,9 @@ func (f *file) read(root *yaml.Node) error {
 		case "passphrase_file":
 			f.passphraseFile, err = text(key.Value, value)
 			f.passphraseFile = join(dir, f.passphraseFile)
+		case "audit_log":
+			f.auditLog, err = text(key.Value, value)
+			f.auditLog = join(dir, f.auditLog)
 		case "output":
 			f.output, err = text(key.Value, value)
 		case "lint":

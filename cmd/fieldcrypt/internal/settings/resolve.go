@@ -11,8 +11,8 @@ import (
 // Flags are the settings' flags, which every command takes.
 type Flags struct {
 	schemas, keyrings, outboxes []string
-	output, logLevel            string
-	quiet, noProgress           bool
+	output, logLevel, auditLog  string
+	quiet, noProgress, noAudit  bool
 }
 
 // Bind declares the flags.
@@ -21,6 +21,8 @@ func (f *Flags) Bind(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.keyrings, "keyring", nil, "keyring as `[NAME=]URL`, such as file:keyring.json or vault://secret/app?transit=transit/app; repeatable")
 	set.StringArrayVar(&f.outboxes, "outbox", nil, "outbox as `URL`, such as sqlite:outbox.db or postgres://app@db/app; repeatable where a command asks several")
 	set.StringVar(&f.output, "output", "", "`FORM` of the output: text, json; where it makes sense also github, junit, sarif (default text)")
+	set.StringVar(&f.auditLog, "audit-log", "", "keep the audit trail in this `FILE`, not in the outbox's database")
+	set.BoolVar(&f.noAudit, "no-audit", false, "leave no trace in the audit trail")
 	set.BoolVar(&f.quiet, "quiet", false, "leave out notes and progress")
 	set.BoolVar(&f.noProgress, "no-progress", false, "leave out progress")
 	set.StringVar(&f.logLevel, "log-level", "warn", "log from this `LEVEL` on: debug, info, warn, error")
@@ -70,6 +72,8 @@ func (src Source) Resolve() (*Settings, error) {
 	if path, ok := src.env(EnvPassphraseFile); ok {
 		s.PassphraseFile = path
 	}
+	s.NoAudit = src.Flags.noAudit
+	s.AuditLog, _ = src.one("audit-log", src.Flags.auditLog, EnvAuditLog, f.auditLog, "")
 	s.Output, s.outputOrigin = src.one("output", src.Flags.output, EnvOutput, f.output, Text)
 	if err := checkOutputForm(s.Output); err != nil {
 		return nil, src.refuse(s.outputOrigin, "output", EnvOutput, f, err)

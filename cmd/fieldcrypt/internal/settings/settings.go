@@ -19,6 +19,7 @@ const (
 	EnvPassphraseFile = "FIELDCRYPT_PASSPHRASE_FILE"
 	EnvPassphrase     = "FIELDCRYPT_PASSPHRASE"
 	EnvOutput         = "FIELDCRYPT_OUTPUT"
+	EnvAuditLog       = "FIELDCRYPT_AUDIT_LOG"
 )
 
 // FileName is the name of the settings file.
@@ -59,6 +60,10 @@ type Settings struct {
 	Outboxes []string
 	// PassphraseFile is a path, or "".
 	PassphraseFile string
+	// AuditLog is the path of the file that holds the audit trail, or "".
+	AuditLog string
+	// NoAudit leaves the audit trail out.
+	NoAudit bool
 	// Output is the form of machine or human output.
 	Output string
 	// Quiet leaves out notes and progress.
