@@ -1,6 +1,10 @@
 package schema_test
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
 
 // Each applicator with a flag below it, in the drafts that have it, and what the Plan makes of it. The law beside it
 // (TestLawThePlanSealsWhateverTheValidatorSaysIsFlagged) asks the validator; this table says what a reader of the specification expects.
@@ -69,5 +73,77 @@ func TestAKeyringBelowPropertyNamesAndContentCounts(t *testing.T) {
 		if fs := refusals(t, "a.v1.json", text); len(fs) != 1 || fs[0].Rule != "keyring-conflict" {
 			t.Errorf("%v for %s", fs, text)
 		}
+	}
+}
+
+// What jsonschema/v5 ignores in silence, by draft: a flag there is refused, not ignored.
+func TestFlagsBelowWhatADraftIgnoresAreRefused(t *testing.T) {
+	t.Parallel()
+	const flag = `{"x-gdpr-sensitive": true}`
+	one := func(keyword string) string { return `"` + keyword + `": ` + flag }
+	for _, c := range []struct {
+		text   string
+		drafts []int // in which it is ignored; in all others it counts
+	}{
+		{one("contains"), []int{4}},
+		{one("propertyNames"), []int{4}},
+		{`"if": {}, "then": ` + flag, []int{4, 6}},
+		{one("if"), []int{4, 6}},
+		{one("then"), []int{4, 6, 7, 2019, 2020}},
+		{one("else"), []int{4, 6, 7, 2019, 2020}},
+		{`"dependentSchemas": {"a": ` + flag + `}`, []int{4, 6, 7}},
+		{`"dependencies": {"a": ` + flag + `}`, nil},
+		{one("unevaluatedProperties"), []int{4, 6, 7}},
+		{one("unevaluatedItems"), []int{4, 6, 7}},
+		{one("contentSchema"), []int{4, 6, 7}},
+		{`"prefixItems": [` + flag + `]`, []int{4, 6, 7, 2019}},
+		{`"items": {}, "additionalItems": ` + flag, []int{4, 6, 7, 2019, 2020}},
+		{one("additionalItems"), []int{4, 6, 7, 2019, 2020}},
+		{`"const": ` + flag, []int{4, 6, 7, 2019, 2020}},
+		{`"$defs": {"a": ` + flag + `}, "allOf": [{"$ref": "#/properties/p/$defs/a"}]`, []int{4, 6, 7}},
+	} {
+		for _, d := range []int{4, 6, 7, 2019, 2020} {
+			text := fmt.Sprintf(`{"$schema": %q, "properties": {"p": {%s}}}`, metaschema(d), c.text)
+			fs := refusals(t, "a.v1.json", text)
+			switch ignored := slices.Contains(c.drafts, d); {
+			case ignored && (len(fs) == 0 || fs[0].Rule != "flag-misplaced"):
+				t.Errorf("draft %d: %s: %v, want flag-misplaced", d, c.text, fs)
+			case !ignored && len(fs) > 0:
+				t.Errorf("draft %d: %s: %v", d, c.text, fs)
+			}
+		}
+	}
+	if fs := refusals(t, "a.v1.json", `{"$schema": "https://example.com/no-applicators", "properties": {"p": `+flag+`}}`); len(fs) != 1 || fs[0].Rule != "metaschema-unknown" {
+		t.Errorf("a metaschema of one's own: %v", fs)
+	}
+}
+
+func metaschema(draft int) string {
+	if draft >= 2019 {
+		return map[int]string{2019: "https://json-schema.org/draft/2019-09/schema", 2020: "https://json-schema.org/draft/2020-12/schema"}[draft]
+	}
+	return fmt.Sprintf("http://json-schema.org/draft-%02d/schema#", draft)
+}
+
+// What the law's oracle cannot see, each by hand.
+func TestWhatTheValidatorStopsBefore(t *testing.T) {
+	t.Parallel()
+	const clear, flag = `"x-gdpr-undeclared": "clear", `, `{"x-gdpr-sensitive": true}`
+	for _, c := range []struct{ name, schema, want string }{
+		{"the third alternative of a oneOf, after two that match", `"oneOf": [true, true, {"properties": {"a": ` + flag + `}}]`, "a: sealed"},
+		{"then and else together", `"if": {"required": ["b"]}, "then": {"properties": {"a": ` + flag + `}}, "else": {"properties": {"c": ` + flag + `}}`, "a: sealed\nc: sealed"},
+		{"a type that fails", `"properties": {"a": {"type": "string", "x-gdpr-sensitive": true}, "b": {"anyOf": [{"type": "string"}, {"type": "array", "items": ` + flag + `}]}}`, "a: sealed\nb #0: sealed"},
+		{"a dependent schema without its member", `"dependentSchemas": {"b": {"properties": {"a": ` + flag + `}}}`, "a: sealed"},
+		{"a target that a dynamic reference does not take", `"properties": {"l": {"$ref": "list"}}, "$defs": {"x": {"$dynamicAnchor": "i", "properties": {"a": ` + flag + `}},
+			"list": {"$id": "list", "items": {"$dynamicRef": "#i"}, "$defs": {"i": {"$dynamicAnchor": "i"}}}}`, "l #0 a: sealed"},
+		{"content", `"properties": {"a": {"contentMediaType": "application/json", "contentEncoding": "base64", "contentSchema": {"items": ` + flag + `}}}`, "a: sealed"},
+		{"beside $ref in draft 7", `"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"$ref": "#/definitions/s", "x-gdpr-sensitive": true}}, "definitions": {"s": {"type": "string"}}`, "a: sealed"},
+		{"a boolean schema that an overlay flags", `"properties": {"a": true, "b": {"anyOf": [{"properties": {"c": false}}, {}]}}, "x-gdpr-overlay": {"#/properties/a": ` + flag + `, "#/properties/b/anyOf/0/properties/c": ` + flag + `}`, "a: sealed\nb c: sealed"},
+		{"contains where minContains is 0", `"properties": {"a": {"contains": ` + flag + `, "minContains": 0}}`, "a #0: sealed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			fates(t, plan(t, load(t, "a.v1.json", "{"+clear+c.schema+"}"), "a"), c.want)
+		})
 	}
 }

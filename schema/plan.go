@@ -249,7 +249,7 @@ func (p *Plan) refuseLoops(out *findings) {
 			continue
 		}
 		n := slices.MinFunc(c, func(a, b *node) int { return a.seq - b.seq })
-		at := n.finding("ref-loop", "references form a loop that never reaches a schema", "let one of them refer to what is meant")
+		at := n.finding("ref-loop", "references form a loop that never reaches a schema", "let one of them refer to a schema that says something")
 		if n.ref != nil {
 			at.Line, at.Column = n.d.position(n.ref.start)
 		}
@@ -391,8 +391,10 @@ func (p *Plan) crossCheck(root *jsonschema.Schema, out *findings) {
 			out.add(p.event.doc.finding(p.event.doc.root.start, "", "plan-incomplete", "the validator applies a schema that the plan does not reach: "+s.Location, "please report this"))
 			return
 		}
-		if s.Ref != nil && !slices.ContainsFunc(p.refs[n], func(t *node) bool { return t.location() == decodeLocation(s.Ref.Location) }) {
-			out.add(n.finding("plan-incomplete", "the validator resolves this reference to another place than the plan does", "please report this"))
+		for _, to := range []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.DynamicRef} {
+			if to != nil && !slices.ContainsFunc(p.refs[n], func(t *node) bool { return t.location() == decodeLocation(to.Location) }) {
+				out.add(n.finding("plan-incomplete", "the validator resolves this reference to another place than the plan does", "please report this"))
+			}
 		}
 	})
 	clearContent(root)

@@ -218,8 +218,31 @@ func TestNamesFromPayloadsAreNotSpelled(t *testing.T) {
 
 func TestPatternCombinationsFoundLaterConflict(t *testing.T) {
 	t.Parallel()
-	reg := load(t, "a.v1.json", `{"patternProperties": {"^a": {"x-gdpr-sensitive": true, "x-gdpr-keyring": "one"}, "z$": {"x-gdpr-sensitive": true, "x-gdpr-keyring": "two"}}}`)
-	fates(t, plan(t, reg, "a"), "ab: sealed\nxz: sealed\naz: conflict")
+	reg := load(t, "a.v1.json", `{"patternProperties": {"^[a-c]5$": {"x-gdpr-sensitive": true, "x-gdpr-keyring": "one"}, "^[b-d][0-9]$": {"x-gdpr-sensitive": true, "x-gdpr-keyring": "two"}}}`)
+	fates(t, plan(t, reg, "a"), "a5: sealed\nb0: sealed\nb5: conflict")
+}
+
+func TestPatternCombinationsThatAreFoundConflictAtOnce(t *testing.T) {
+	t.Parallel()
+	const one, two = `{"x-gdpr-sensitive": true, "x-gdpr-keyring": "one"}`, `{"x-gdpr-sensitive": true, "x-gdpr-keyring": "two"}`
+	for _, patterns := range [][2]string{{"^a", "z$"}, {"a", "^ab+"}, {"^(x|y)[0-9]{2}", "[0-9]"}, {".*", "^b"}, {"z$", "^a{3}"}} {
+		fs := refusals(t, "a.v1.json", fmt.Sprintf(`{"patternProperties": {%q: %s, %q: %s}}`, patterns[0], one, patterns[1], two))
+		if len(fs) == 0 || fs[0].Rule != "keyring-conflict" {
+			t.Errorf("%q: %v", patterns, fs)
+		}
+	}
+	for _, patterns := range [][2]string{{"^a", "^b"}, {"^a$", "^aa$"}, {"a{2}$", "^b$"}, {"^[0-9]+$", "^[a-z]+$"}} {
+		load(t, "a.v1.json", fmt.Sprintf(`{"patternProperties": {%q: %s, %q: %s}}`, patterns[0], one, patterns[1], two))
+	}
+}
+
+// What one pattern always brings along is there when its schema is judged: the index of "^ab" is flagged by "^a".
+func TestAPatternIsJudgedWithThoseThatItImplies(t *testing.T) {
+	t.Parallel()
+	reg := load(t, "a.v1.json", `{"patternProperties": {"^ab": {"type": "string", "x-blind-index": {"name": "ab", "multi": true}}, "^a": {"x-gdpr-sensitive": true}}}`)
+	if ix := at(plan(t, reg, "a"), "abc").Index(); ix == nil || ix.Name != "ab" {
+		t.Errorf("index %v", ix)
+	}
 }
 
 func TestPlanIsSafeForConcurrentUse(t *testing.T) {

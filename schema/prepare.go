@@ -15,8 +15,8 @@ type transition struct {
 	name     string // a declared name, else ""
 }
 
-// prepare explores the automaton over declared names, each pattern alone, any other name and items, and refuses conflicts. What other
-// combinations of patterns bring is found when an event has them, and refuses that event.
+// prepare explores the automaton over declared names, combinations of patterns for which a name is found, any other name and items, and
+// refuses conflicts. What other combinations of patterns bring is found when an event has them, and refuses that event.
 func (p *Plan) prepare(out *findings) {
 	p.readCompounds()
 	p.mu.Lock()
@@ -121,15 +121,12 @@ func (s *State) transitions() []transition {
 			ts = append(ts, transition{to: c, label: child("", n), name: n})
 		}
 	}
-	width := (len(s.patterns) + 7) / 8
-	for i := range s.patterns {
-		matched := make([]byte, width)
-		matched[i/8] |= 1 << (i % 8)
+	for _, matched := range s.patternSets() {
 		if c := s.slowMember(&s.others, string(matched), "", matched); c != nil {
 			ts = append(ts, transition{to: c, repeated: true, label: "/*"})
 		}
 	}
-	none := make([]byte, width)
+	none := make([]byte, (len(s.patterns)+7)/8)
 	if c := s.slowMember(&s.others, string(none), "", none); c != nil && (len(c.elems) > 0 || c.sealed) {
 		ts = append(ts, transition{to: c, repeated: true, label: "/*"})
 	}
