@@ -3,6 +3,7 @@ package rotate
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
@@ -49,7 +50,7 @@ func (f *flags) retire(ctx context.Context, s *cli.Session) error {
 	}
 	none := true
 	for _, key := range described.Keys() {
-		if key.State != keyring.Active || !contains(purposes, key.Purpose) {
+		if key.State != keyring.Active || !slices.Contains(purposes, key.Purpose) {
 			continue
 		}
 		none = false
@@ -68,15 +69,6 @@ func (f *flags) retire(ctx context.Context, s *cli.Session) error {
 		return s.Terminal.Printf("no key has ceased to be primary")
 	}
 	return nil
-}
-
-func contains(all []keyring.Purpose, p keyring.Purpose) bool {
-	for _, one := range all {
-		if one == p {
-			return true
-		}
-	}
-	return false
 }
 
 // sayRetired says what became of one key. What holds it back is no failure of the run, and a lost race or a store that is away is.
