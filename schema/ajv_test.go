@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/fieldcrypt/fieldcrypt/internal/testenv"
@@ -13,6 +14,7 @@ import (
 
 // ajv is a process of Node.js that judges events by a schema with ajv: one line of JSON in, one out.
 type ajv struct {
+	mu  sync.Mutex
 	in  io.Writer
 	out *bufio.Reader
 }
@@ -64,6 +66,8 @@ func (a *ajv) validate(schema []byte, events []any) ([]bool, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if _, err := a.in.Write(append(question, '\n')); err != nil {
 		return nil, err
 	}

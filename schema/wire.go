@@ -78,6 +78,7 @@ func (w *wireForm) derived(e *EventSchema) (*wireWriter, error) {
 type wireRule struct {
 	noTokens     bool // leave out the tokens' schema
 	noMembers    bool // leave out the members' schema
+	merge        bool // tokens: one object for all schemas of a location
 	noRest       bool // let the tokens' schema look at named members alone
 	noSets       bool // members: look at names that match no pattern alone
 	keepValues   bool // keep const and enum

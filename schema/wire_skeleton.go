@@ -77,7 +77,32 @@ func (d *wireDeriver) tokens(n *node) *skeleton {
 			s.all = append(s.all, d.ownTokens(e.node))
 		}
 	}
+	if d.rule.merge {
+		s.all = []*skeleton{d.merged(s.all)}
+	}
 	return s
+}
+
+// merged is the wrong way: the properties of one schema take names out of another's rest.
+func (d *wireDeriver) merged(some []*skeleton) *skeleton {
+	m := d.skeleton("merged", nil)
+	for _, s := range some {
+		for _, p := range s.props {
+			if !slices.ContainsFunc(m.props, func(o skeletonProp) bool { return o.name == p.name }) {
+				m.props = append(m.props, p)
+			}
+		}
+		for _, p := range s.patterns {
+			if !slices.ContainsFunc(m.patterns, func(o skeletonPattern) bool { return o.text == p.text }) {
+				m.patterns = append(m.patterns, p)
+			}
+		}
+		if m.rest == nil {
+			m.rest = s.rest
+		}
+		m.items = append(m.items, s.items...)
+	}
+	return m
 }
 
 // ownTokens is what one schema says of its children.

@@ -49,6 +49,9 @@ func compileWire(e *EventSchema, w *wireWriter) (*EventSchema, error) {
 	reg := &Registry{byURL: map[string]*document{d.url: d}, docs: []*document{d}}
 	b := builder{d: d, out: &out, seq: &reg.seq, spell: speller{}}
 	b.build()
+	if n := len(d.nodes); w.late && n > maxSubschemas {
+		return nil, unusable(d.finding(0, "", "wire-too-large", fmt.Sprintf("the wire schema has %d subschemas, more than %d, and tuples", n, maxSubschemas), "check sealed events of this type with another validator"))
+	}
 	s := &EventSchema{typ: e.typ, version: e.version, doc: d, reg: reg, plan: e.plan}
 	compiled, err := compileSchema(reg.newCompiler(), d.id)
 	if err != nil {
