@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,13 +94,13 @@ func TestLawThePlanOfFHIRCostsAtMostThreeCompiles(t *testing.T) {
 	for _, definition := range []string{"Patient", ""} {
 		fsys := fhirFiles(t, definition)
 		var compiles, plans []time.Duration
-		for range 5 {
+		for range 1 + 4/lawScale {
 			c, p := loadTimes(t, fsys)
 			compiles, plans = append(compiles, c), append(plans, p)
 		}
 		ratio := least(plans).Seconds() / least(compiles).Seconds()
-		t.Log(fmt.Sprintf("FHIR R4 from %q: compile %v, plan %v: %.2f times", definition, least(compiles), least(plans), ratio))
-		if ratio > 3 {
+		t.Logf("FHIR R4 from %q: compile %v, plan %v: %.2f times", definition, least(compiles), least(plans), ratio)
+		if ratio > 3 && lawScale == 1 { // the race detector's cost is not the Plan's
 			t.Errorf("the plan takes %.2f times the compile", ratio)
 		}
 	}
