@@ -11,11 +11,12 @@ import {
   Refused, sealBytes, sealEvent, storedValue,
 } from './format.mjs';
 import { readMessage, writeMessage } from './cloudevents.mjs';
+import { identifier } from './identifiers.mjs';
 import { clearDigest, keysetData, openKeyring } from './keyring.mjs';
 import { readPlaces } from './places.mjs';
 
 const format = 'fieldcrypt-testvectors/1';
-const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings', 'steps', 'compounds', 'cloudevents'].map((name) => `${name}.json`);
+const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings', 'identifiers', 'steps', 'compounds', 'cloudevents'].map((name) => `${name}.json`);
 // Argon2id is in Node from version 24 on; check.py and Go have it.
 const notHere = ['file-keks.json', 'slow-index-values.json'];
 
@@ -116,6 +117,10 @@ const kinds = {
   payload(v) {
     const data = v.payload_hex === undefined ? Buffer.from(required(v, 'payload'), 'utf8') : bytes(v, 'payload_hex');
     same(v, { places: readPlaces(data) });
+  },
+
+  identifier(v) {
+    same(v, { canonical: identifier(required(v, 'of'), required(v, 'value')) });
   },
 
   'keyset-data'(v) {

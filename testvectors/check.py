@@ -803,6 +803,25 @@ def open_keyring(name, text, uri, kek):
     return {"revision": clear["revision"], "keys": keys}
 
 
+# ---- identifiers (section 2)
+
+HEX = r"[0-9A-Fa-f]"
+IDENTIFIERS = {
+    "type": lambda v: re.fullmatch(r"[A-Za-z0-9._-]{1,255}", v),
+    "version": lambda v: 1 <= v < 1 << 31,
+    "id": lambda v: re.fullmatch(f"{HEX}{{8}}(-{HEX}{{4}}){{3}}-{HEX}{{12}}", v) and set(v.lower()) not in ({"0", "-"}, {"f", "-"}),
+    "kid": lambda v: re.fullmatch(r"[0-9a-f]{8}", v) and v != "00000000",
+    "aggregate": lambda v: v and "\0" not in v,
+    "keyring": lambda v: re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", v),
+    "index": lambda v: re.fullmatch(r"[a-z][a-z0-9_]{0,40}", v),
+}
+
+
+def identifier(of, value):
+    need(IDENTIFIERS[of](value), of, "identifier")
+    return value.lower() if of == "id" else value
+
+
 # ---- events as messages (section 10)
 
 ATTRIBUTES = ("specversion", "id", "type", "source", "subject", "aggregatetype", "aggregateversion", "time", "dataschema", "datacontenttype")
@@ -1112,6 +1131,7 @@ KINDS = {
     "payload": check_payload,
     "keyset-data": check_keyset_data,
     "keyring": lambda v: same(v, **open_keyring(v["keyring"], v["document"], v["kek"], bytes.fromhex(v["kek_key"]))),
+    "identifier": lambda v: same(v, canonical=identifier(v["of"], v["value"])),
     "cloudevent": check_cloudevent,
     "cloudevent-read": check_cloudevent_read,
     "cloudevent-write": lambda v: write_message(v["form"], v["wire_event"], v["source"]),
@@ -1130,6 +1150,7 @@ FILES = [
     "payloads.json",
     "keyrings.json",
     "file-keks.json",
+    "identifiers.json",
     "steps.json",
     "compounds.json",
     "slow-index-values.json",

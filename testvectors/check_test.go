@@ -183,7 +183,7 @@ func TestEveryKindHasValidVectors(t *testing.T) {
 			t.Errorf("%d valid vectors of kind %s", valid[kind], kind)
 		}
 	}
-	for kind, least := range map[string]int{"token": 60, "messages": 20, "normalise": 15, "compound": 7, "index-text": 15, "seal": 10, "open": 10, "payload": 80, "keyring": 60, "cloudevent-write": 10, "cloudevent-read": 80} {
+	for kind, least := range map[string]int{"token": 60, "messages": 20, "normalise": 15, "compound": 7, "index-text": 15, "seal": 10, "open": 10, "payload": 80, "keyring": 60, "identifier": 30, "cloudevent-write": 10, "cloudevent-read": 80} {
 		if invalid[kind] < least {
 			t.Errorf("%d invalid vectors of kind %s", invalid[kind], kind)
 		}
@@ -209,6 +209,7 @@ func checkedMembers() map[string][]string {
 		"cloudevent":      {"form", "source", "wire_event", "headers", "body"},
 		"cloudevent-read": {"wire_event"},
 		"payload":         {"places"},
+		"identifier":      {"canonical"},
 		"keyset-data":     {"purpose", "keyring", "revision", "clear", "clear_digest", "data"},
 		"keyring":         {"keyring", "revision", "kek", "kek_key", "document", "keys"},
 		"file-kek":        {"passphrase", "salt", "time", "memory_kib", "threads", "uri", "kek"},
