@@ -45,16 +45,6 @@ func listed(t testing.TB, m *keyring.Manager, s keyring.DataStore) {
 	}
 }
 
-func state(t testing.TB, m *keyring.Manager, id keyring.KeyID) keyring.State {
-	t.Helper()
-	d, err := m.Describe(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, _ := d.Key(keyring.Seal, id)
-	return k.State
-}
-
 // refused wants an error of a type, with a hint, and nothing written.
 func refused[E interface {
 	error

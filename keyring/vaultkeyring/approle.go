@@ -22,13 +22,7 @@ type AppRole struct {
 	SecretIDFile string
 }
 
-func (r *AppRole) path() string {
-	mount := r.Mount
-	if mount == "" {
-		mount = "approle"
-	}
-	return "auth/" + mount + "/login"
-}
+func (r *AppRole) path() string { return loginPath(r.Mount, "approle") }
 
 func (r *AppRole) hint(mount string) string {
 	return fmt.Sprintf("check VAULT_ROLE_ID and VAULT_SECRET_ID (a secret id may have expired or have been used up), and that an AppRole login is mounted at %s", mount)

@@ -21,13 +21,7 @@ type Kubernetes struct {
 	TokenFile string
 }
 
-func (k *Kubernetes) path() string {
-	mount := k.Mount
-	if mount == "" {
-		mount = "kubernetes"
-	}
-	return "auth/" + mount + "/login"
-}
+func (k *Kubernetes) path() string { return loginPath(k.Mount, "kubernetes") }
 
 func (k *Kubernetes) body() (map[string]any, error) {
 	file := k.TokenFile

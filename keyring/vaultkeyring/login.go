@@ -9,3 +9,11 @@ type login interface {
 	// hint says what to look at when Vault refuses it.
 	hint(mount string) string
 }
+
+// loginPath is where a login is mounted, with /login.
+func loginPath(mount, usual string) string {
+	if mount == "" {
+		mount = usual
+	}
+	return "auth/" + mount + "/login"
+}
