@@ -262,7 +262,7 @@ func TestPoliciesGrantUpdateAndNeverCreateOnTransit(t *testing.T) {
 			if m[2] != want {
 				t.Errorf("%s: transit/%s has %s, want %s", role, m[1], m[2], want)
 			}
-			if m[1] == "encrypt" && role != vaultkeyring.Rotator && role != vaultkeyring.Creator {
+			if m[1] == "encrypt" && role != vaultkeyring.Rotator && role != vaultkeyring.Creator && role != vaultkeyring.Destroyer {
 				t.Errorf("%s may encrypt", role)
 			}
 		}
