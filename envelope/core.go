@@ -119,8 +119,11 @@ func (m *work) room(n int) []byte {
 // work lends memory; release gives it back.
 func (c *core) work() *work { return c.works.Get().(*work) }
 
-// keepMemory is how large the parts of a work may be to be kept for the next event.
-const keepMemory = 64 << 10
+// How large the parts of a work may be to be kept for the next event, in bytes and in elements of about a hundred bytes.
+const (
+	keepBytes = 512 << 10
+	keepItems = 8 << 10
+)
 
 // release zeroes what held plaintext, drops what points into the event, and keeps the memory unless it is large.
 func (c *core) release(m *work) {
@@ -132,7 +135,7 @@ func (c *core) release(m *work) {
 	m.keys.clear()
 	m.indexes.reset(nil)
 	m.texts, m.dirty = m.texts[:0], 0
-	if max(m.walk.kept(), m.inner.kept(), m.indexes.kept(), cap(m.texts), cap(m.nonces), cap(m.data), cap(m.body)) <= keepMemory {
+	if !m.walk.large() && !m.inner.large() && !m.indexes.large() && cap(m.texts) <= keepItems && max(cap(m.nonces), cap(m.data), cap(m.body)) <= keepBytes {
 		c.works.Put(m)
 	}
 }

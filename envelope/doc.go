@@ -25,6 +25,20 @@
 //
 // Typed does both for Go values, through encoding/json; package cloudevents turns what is sealed into messages, and reads them.
 //
+// Who handles many events gives the memory: AppendSeal seals into a Buffer, AppendOpen opens into a slice, and neither allocates anything but the event's
+// AES key. SealAll and OpenAll use all cores.
+//
+//	var buf envelope.Buffer // of one goroutine
+//	for batch := range batches {
+//		for _, e := range batch {
+//			sealed, err := sealer.AppendSeal(ctx, &buf, e)
+//			…
+//		}
+//		results, err := store.Write(ctx, tx, all...)
+//		…
+//		buf.Reset() // what was sealed into it is refused from here on
+//	}
+//
 // A Resealer brings stored events under today's primary keys; a Verifier says what is wrong with them.
 //
 // # What it promises

@@ -48,8 +48,8 @@ func (x *indexing) reset(c *core) {
 	x.arena = x.arena[:0]
 }
 
-// kept is how much memory is held on to, in elements of its largest part.
-func (x *indexing) kept() int { return max(cap(x.messages), cap(x.arena)) }
+// large says that more memory is held on to than is kept.
+func (x *indexing) large() bool { return cap(x.messages) > keepItems || cap(x.arena) > keepBytes }
 
 // add takes a walk's hits. place tells where a hit stands, for errors.
 func (x *indexing) add(w *walk, place func(hit) Place) error {

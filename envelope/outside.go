@@ -67,7 +67,7 @@ func (o *outside) reset(aggregateID string, headers map[string]string) {
 // clear forgets the places and keeps the memory, unless it is large.
 func (o *outside) clear() {
 	clear(o.joined)
-	if o.joined, o.places, o.array = o.joined[:0], o.places[:0], nil; cap(o.joined) > keepMemory {
+	if o.joined, o.places, o.array = o.joined[:0], o.places[:0], nil; cap(o.joined) > keepBytes {
 		o.joined, o.places = nil, nil
 	}
 }

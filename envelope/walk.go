@@ -35,6 +35,7 @@ type walk struct {
 
 	depth  int
 	path   []frame
+	seen   []uint64 // of the objects at hand: see members
 	nodes  []node
 	masked []maskedNode // by node, as far as asked for
 	sites  []site
@@ -80,6 +81,7 @@ func (w *walk) reset(buf []byte, m mode, root *schema.State, base int, limits Li
 	w.depth = base
 	w.pointers = 0
 	w.path = w.path[:0]
+	w.seen = w.seen[:0]
 	w.nodes = w.nodes[:0]
 	clear(w.masked)
 	w.masked = w.masked[:0]
@@ -98,9 +100,9 @@ func (w *walk) clear() {
 	w.reset(nil, walkStrict, nil, 0, w.limits)
 }
 
-// kept is how much memory the walk holds on to, in elements of its largest part.
-func (w *walk) kept() int {
-	return max(cap(w.nodes), cap(w.scratch), cap(w.sites), cap(w.hits), cap(w.bodies), w.Kept())
+// large says that the walk holds on to more memory than is kept.
+func (w *walk) large() bool {
+	return max(cap(w.nodes), cap(w.sites), cap(w.hits), cap(w.masked), cap(w.path), cap(w.seen)) > keepItems || max(cap(w.scratch), cap(w.bodies), w.Kept()) > keepBytes
 }
 
 // decoded gives the content of a string that has escapes, valid until the next call.
@@ -352,7 +354,7 @@ func (w *walk) object(st *schema.State, within bool) error {
 	if err := w.enter(); err != nil {
 		return err
 	}
-	o := members{mark: w.OpenObject(), top: len(w.path)}
+	o := members{mark: w.OpenObject(), top: len(w.path), more: noMore}
 	if st != nil {
 		o.declared = st.Sequence()
 	}
@@ -381,6 +383,9 @@ func (w *walk) object(st *schema.State, within bool) error {
 		w.path[o.top] = frame{name: fault.Name, index: -1, node: noNode}
 		return w.fault(fault)
 	}
+	if o.more != noMore {
+		w.seen = w.seen[:o.more]
+	}
 	w.path = w.path[:o.top]
 	w.depth--
 	return nil
@@ -391,8 +396,32 @@ type members struct {
 	mark     int // of the object's names
 	top      int // of the path: its member
 	declared *schema.Sequence
-	next     int    // the number that the next declared member probably has
-	seen     uint64 // the numbers of the declared members that came, as far as they fit: no need to compare these names
+	next     int // the number that the next declared member probably has
+	// seen has a bit for the number of each declared member that came: no need to compare these names. What does not fit stands among the walk's
+	// from more on; noMore: nothing yet.
+	seen uint64
+	more int
+}
+
+const (
+	wordBits = 64
+	noMore   = -1
+)
+
+// sees notes a declared member's number, and says whether it came before.
+func (w *walk) sees(o *members, number int) (again bool) {
+	word := &o.seen
+	if number >= wordBits {
+		if o.more == noMore {
+			o.more = len(w.seen)
+			w.seen = append(w.seen, make([]uint64, (o.declared.Len()-1)/wordBits)...)
+		}
+		word = &w.seen[o.more+number/wordBits-1]
+	}
+	bit := uint64(1) << (number % wordBits)
+	again = *word&bit != 0
+	*word |= bit
+	return again
 }
 
 func (w *walk) member(st *schema.State, within bool, o *members) error {
@@ -434,19 +463,16 @@ func (w *walk) step(st *schema.State, o *members, span jsonscan.Span) (child *sc
 	if o.declared != nil {
 		if child, number = o.declared.Step(o.next, name); number >= 0 {
 			o.next = number + 1
-			if bit := uint64(1) << number; bit != 0 { // 0 from the 64th on
-				if o.seen&bit != 0 {
-					return nil, jsonscan.Duplicate(span)
-				}
-				o.seen |= bit
-				return child, nil
+			if w.sees(o, number) {
+				return nil, jsonscan.Duplicate(span)
 			}
+			return child, nil
 		}
 	}
 	if fault := w.AddName(o.mark, span, name); fault != nil {
 		return nil, fault
 	}
-	if number < 0 && st != nil {
+	if st != nil {
 		child, _ = st.Member(name)
 	}
 	return child, nil

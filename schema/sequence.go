@@ -30,6 +30,9 @@ func (s *State) Sequence() *Sequence {
 	return s.lineUp()
 }
 
+// Len is how many members are declared: their numbers are below it.
+func (q *Sequence) Len() int { return len(q.list) }
+
 // Step steps by a decoded name as State.Member does. number counts the declared members from 0; -1: the name is none of them, and Member knows more.
 // at is where the name is looked for first: one more than the number of the member before.
 func (q *Sequence) Step(at int, name []byte) (child *State, number int) {
