@@ -73,6 +73,19 @@ func newDraft(name string, number int) *draft {
 	return d
 }
 
+// asserts reports an assertion that the draft has. What a later draft brought is ignored, and says nothing.
+func (d *draft) asserts(keyword string) bool {
+	switch keyword {
+	case "const":
+		return d.number >= 6
+	case "contentEncoding", "contentMediaType":
+		return d.number >= 7
+	case "maxContains", "minContains", "dependentRequired":
+		return d.number >= 2019
+	}
+	return isAssertion(keyword)
+}
+
 // annotations are the keywords that neither assert nor apply anything: a schema of these alone says nothing about a value.
 func isAnnotation(keyword string) bool {
 	switch keyword {

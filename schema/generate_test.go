@@ -89,6 +89,7 @@ type generator struct {
 	files   []*shapeFile
 	applied map[string]bool // applicators that this set uses
 	policy  string
+	odds    int // one subschema in so many is flagged
 }
 
 func generatedNames() []string { return []string{"a", "b", "c", "d", "x1", "a/b~%"} }
@@ -136,8 +137,13 @@ const mostShapes = 300
 
 // generate makes a set of files: an event schema of the draft and up to two others.
 func generate(pick chooser, draft int) *generator {
-	g := &generator{pick: pick, applied: map[string]bool{}}
-	g.policy = []string{"clear", "clear", "clear", "seal", "reject"}[pick.IntN(5)]
+	return generateWith(pick, draft, 3, []string{"clear", "clear", "clear", "seal", "reject"})
+}
+
+// generateWith is generate for other odds of a flag and other policies.
+func generateWith(pick chooser, draft, odds int, policies []string) *generator {
+	g := &generator{pick: pick, applied: map[string]bool{}, odds: odds}
+	g.policy = policies[pick.IntN(len(policies))]
 	g.file("a.v1.json", draft).policy = g.policy
 	for i := range pick.IntN(3) {
 		f := g.file(fmt.Sprintf("f%d.json", i), generatedDrafts()[pick.IntN(5)])
@@ -256,7 +262,7 @@ func (g *generator) members(s *shape, keyword string, names []string, depth, ran
 
 // fill gives a shape its flag and its keywords.
 func (g *generator) fill(s *shape, depth, rank int) {
-	if !s.hidden && g.pick.IntN(3) == 1 {
+	if !s.hidden && g.pick.IntN(g.odds) == 1 {
 		s.flag = true
 		s.overlay = g.pick.IntN(6) == 1
 	}
@@ -295,6 +301,14 @@ func (g *generator) assertions(s *shape) {
 		s.words["const"] = true
 	case 8:
 		s.words["title"] = "a title"
+	case 10:
+		if g.odds > 3 {
+			s.words["dependentRequired"] = map[string]any{"a": []any{"b"}}
+		}
+	case 11:
+		if g.odds > 3 {
+			s.words["contentEncoding"] = "base64"
+		}
 	case 9:
 		s.words["description"], s.words["default"] = "an annotation", map[string]any{}
 	}

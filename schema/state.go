@@ -421,7 +421,7 @@ func (p *Plan) saysUnless(n *node, seen map[*node]bool) bool {
 		case "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas":
 			continue // followed below; an if alone says nothing
 		}
-		if isAssertion(m.name) || n.d.draft.subschemas[m.name] != 0 {
+		if n.d.draft.asserts(m.name) || n.d.draft.subschemas[m.name] != 0 {
 			return true
 		}
 	}
