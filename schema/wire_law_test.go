@@ -388,6 +388,16 @@ func TestLawSealedEventsMatchTheWireSchemaAndPlaintextsDoNot(t *testing.T) {
 		}
 	})
 	t.Log(total)
+	for what, counts := range map[string]map[string]int{"policy": total.policies, "draft": total.drafts, "applicator": total.applied} {
+		for name, n := range counts {
+			if n < leastHits {
+				t.Errorf("%s %s: %d pairs, want %d", what, name, n, leastHits)
+			}
+		}
+	}
+	if len(total.policies) != 3 || len(total.drafts) != 5 || len(total.applied) < 24 {
+		t.Errorf("%d policies, %d drafts, %d applicators", len(total.policies), len(total.drafts), len(total.applied))
+	}
 }
 
 // Each part of the rule is needed: an event on which the law breaks without it.

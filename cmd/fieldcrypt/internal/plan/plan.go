@@ -3,15 +3,13 @@ package plan
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/choose"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/complete"
-	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/findings"
 	"github.com/fieldcrypt/fieldcrypt/schema"
 )
@@ -47,7 +45,7 @@ func run(_ context.Context, s *cli.Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	event, err := choose(reg, args[0])
+	event, err := choose.Event(reg, args[0])
 	if err != nil {
 		return err
 	}
@@ -87,45 +85,4 @@ func show(s *cli.Session, event *schema.EventSchema) error {
 		s.Terminal.Note("nothing is sealed")
 	}
 	return nil
-}
-
-// choose finds TYPE or TYPE@VERSION.
-func choose(reg *schema.Registry, text string) (*schema.EventSchema, error) {
-	typ, versionText, versioned := strings.Cut(text, "@")
-	if versioned {
-		version, err := strconv.Atoi(versionText)
-		if err != nil || version < 1 {
-			return nil, failure.New(failure.Usage, "write TYPE or TYPE@VERSION", "%q is no version", versionText)
-		}
-		event, err := reg.Event(typ, version)
-		if err != nil {
-			return nil, failure.New(failure.Usage, known(reg), "%w", err)
-		}
-		return event, nil
-	}
-	var newest *schema.EventSchema
-	for _, event := range reg.Events() {
-		if event.Type() == typ {
-			newest = event // events are sorted by version
-		}
-	}
-	if newest == nil {
-		return nil, failure.New(failure.Usage, known(reg), "no schema for event type %q", typ)
-	}
-	return newest, nil
-}
-
-func known(reg *schema.Registry) string {
-	var names []string
-	for _, event := range reg.Events() {
-		names = append(names, event.Type()+"@"+strconv.Itoa(event.Version()))
-	}
-	if len(names) == 0 {
-		return "the configured schemas hold no event's"
-	}
-	const most = 10
-	if len(names) > most {
-		names = append(names[:most], "…")
-	}
-	return "the schemas are of " + strings.Join(names, ", ")
 }
