@@ -139,7 +139,7 @@ func TestTheReadmesCommandsWorkAsPrinted(t *testing.T) {
 // commandNames finds the commands that a table's first column names.
 func commandNames(table string) map[string]bool {
 	names := map[string]bool{}
-	code := regexp.MustCompile("`(?:fieldcrypt )?([a-z]+(?: [a-z]+)?)`")
+	code := regexp.MustCompile("`(?:fieldcrypt )?([a-z-]+(?: [a-z]+)?)`")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 3 {
