@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
@@ -45,6 +46,10 @@ type Session struct {
 	Vaults map[string]*vaultkeyring.Vault
 	// Memory is what the outboxes that the command has opened remember of keyrings; nil where it has opened none.
 	Memory keyring.Memory
+	// Recorder writes into the audit trail; nil until the command has looked for it, and with --no-audit.
+	Recorder *audittrail.Recorder
+	// Unaudited says that the command was told of --no-audit.
+	Unaudited bool
 
 	atEnd []func() error
 }

@@ -4,10 +4,12 @@ package find
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/complete"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
@@ -71,6 +73,11 @@ func (f *flags) run(ctx context.Context, s *cli.Session, args []string) error {
 	if err := criteria.read(ctx, s, args); err != nil {
 		return err
 	}
+	if f.open {
+		if err := connect.NeedTrailFor(ctx, s, reg); err != nil {
+			return err
+		}
+	}
 	store, err := connect.Outbox(ctx, s)
 	if err != nil {
 		return err
@@ -96,16 +103,27 @@ func (f *flags) run(ctx context.Context, s *cli.Session, args []string) error {
 		s.Terminal.Warn("the rows are not compared: some may hold another value with the same index")
 	}
 	out := &rows{flags: f, session: s, criteria: criteria, opener: opener, left: sealedleft.New(s.Terminal)}
+	if !f.open { // what comes out is sealed
+		return out.all(ctx, store, matches)
+	}
+	begin := audittrail.Entry{Operation: "find", Detail: audittrail.Fit("indexes: " + strings.Join(f.indexes, " "))}
+	return connect.Audited(ctx, s, begin, func(ctx context.Context, told *audittrail.Outcome) error {
+		out.told = told
+		return out.all(ctx, store, matches)
+	})
+}
+
+func (r *rows) all(ctx context.Context, store outboxstore.Store, matches []outboxstore.Match) error {
 	for row, err := range store.Find(ctx, matches, outboxstore.FindOptions{}) {
 		if err != nil {
 			return err
 		}
-		if err := out.row(ctx, row); err != nil {
+		if err := r.row(ctx, row); err != nil {
 			return err
 		}
 	}
-	if out.refused > 0 {
-		return failure.New(failure.Refused, "", "%s could not be read", terminal.Plural(out.refused, "row", "rows"))
+	if r.refused > 0 {
+		return failure.New(failure.Refused, "", "%s could not be read", terminal.Plural(r.refused, "row", "rows"))
 	}
 	return nil
 }
@@ -119,6 +137,7 @@ type rows struct {
 	left     *sealedleft.Notes
 	refused  int
 	line     []byte
+	told     *audittrail.Outcome // with --open
 }
 
 func (r *rows) row(ctx context.Context, row *outboxstore.Row) error {
@@ -163,6 +182,8 @@ func (r *rows) answer(ctx context.Context, row *outboxstore.Row) ([]byte, error)
 		return nil, err
 	}
 	r.left.Say(opened)
+	r.told.Rows.Add(row.ID)
+	r.told.Count("type:"+opened.Event.Type, 1)
 	r.line, err = eventline.AppendPlaintext(r.line[:0], opened.Event)
 	return r.line, err
 }

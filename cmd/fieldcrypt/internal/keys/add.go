@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -47,6 +48,9 @@ func (f *add) run(ctx context.Context, s *cli.Session, _ []string) error {
 	case !purpose.Valid():
 		return failure.New(failure.Usage, "it must be seal or index", "--purpose: %q is no purpose", f.purpose)
 	}
+	if err := connect.NeedTrail(ctx, s, f.name); err != nil {
+		return err
+	}
 	manager, err := connect.Manager(ctx, s, f.name)
 	if err != nil {
 		return err
@@ -55,7 +59,13 @@ func (f *add) run(ctx context.Context, s *cli.Session, _ []string) error {
 	if err != nil {
 		return err
 	}
-	changed, err := manager.Stage(ctx, purpose, keyring.StageOptions{Others: others})
+	var changed *keyring.Changed
+	err = connect.Audited(ctx, s, audittrail.Entry{Operation: "keys.add", Keyring: f.name, Detail: f.purpose}, func(ctx context.Context, out *audittrail.Outcome) (err error) {
+		if changed, err = manager.Stage(ctx, purpose, keyring.StageOptions{Others: others}); err == nil {
+			out.KeyIDs = []string{connect.KeyID(changed.Key)}
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -62,9 +63,22 @@ func (f *backup) run(ctx context.Context, s *cli.Session, _ []string) error {
 	if f.to == "" {
 		return failure.New(failure.Usage, "give --to FILE, or --to - for standard output", "--to is missing")
 	}
+	if err := connect.NeedTrail(ctx, s, f.name); err != nil {
+		return err
+	}
 	manager, err := connect.Manager(ctx, s, f.name)
 	if err != nil {
 		return err
+	}
+	return connect.Audited(ctx, s, audittrail.Entry{Operation: "keys.backup", Keyring: f.name}, func(ctx context.Context, out *audittrail.Outcome) error {
+		return f.make(ctx, s, manager, recipients, out)
+	})
+}
+
+// make writes every key out, so it is an operation that is audited before anything leaves.
+func (f *backup) make(ctx context.Context, s *cli.Session, manager *keyring.Manager, recipients []age.Recipient, out *audittrail.Outcome) error {
+	told := func(made *keyring.Backup) {
+		out.KeyIDs, out.Detail = connect.KeyIDsOf(made.Description().Keys()), "backup "+made.Digest()
 	}
 	if f.to == "-" {
 		made, err := agebackup.Write(ctx, manager, s.Terminal, recipients...)
@@ -72,6 +86,7 @@ func (f *backup) run(ctx context.Context, s *cli.Session, _ []string) error {
 			return err
 		}
 		defer made.Close()
+		told(made)
 		s.Terminal.Note("backed up keyring %s, revision %d, digest %s", f.name, made.Description().Revision(), made.Digest())
 		return nil
 	}
@@ -80,6 +95,7 @@ func (f *backup) run(ctx context.Context, s *cli.Session, _ []string) error {
 		return err
 	}
 	defer made.Close()
+	told(made)
 	return f.say(s, made)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 )
@@ -23,7 +24,7 @@ func confirm(ctx context.Context, s *cli.Session, yes bool, question string, arg
 	case err != nil:
 		return err
 	case strings.TrimSpace(answer) != "yes":
-		return failure.New(failure.Broken, "", "nothing was changed")
+		return &failure.Error{Code: failure.Broken, Message: "nothing was changed", Cause: connect.ErrDeclined}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/duration"
@@ -44,6 +45,9 @@ exportable) and serve no other keyring; that Vault honours associated data is pr
 }
 
 func (f *create) run(ctx context.Context, s *cli.Session, _ []string) error {
+	if err := connect.NeedTrail(ctx, s, f.name); err != nil {
+		return err
+	}
 	manager, err := connect.NewManager(ctx, s, f.name)
 	if err != nil {
 		return err
@@ -56,7 +60,13 @@ func (f *create) run(ctx context.Context, s *cli.Session, _ []string) error {
 	if f.propagation.IsSet && opts.Propagation == 0 {
 		opts.Propagation = -1
 	}
-	created, err := manager.Create(ctx, opts)
+	var created *keyring.Description
+	err = connect.Audited(ctx, s, audittrail.Entry{Operation: "keys.create", Keyring: f.name}, func(ctx context.Context, out *audittrail.Outcome) (err error) {
+		if created, err = manager.Create(ctx, opts); err == nil {
+			out.KeyIDs = connect.KeyIDsOf(created.Keys())
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}

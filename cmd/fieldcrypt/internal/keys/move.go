@@ -5,10 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
+	"github.com/fieldcrypt/fieldcrypt/keyring"
 )
 
 func newMove(app *cli.App) *cobra.Command {
@@ -27,6 +29,9 @@ the old place can be removed. If the command is interrupted, run it again.`,
 			if to == "" {
 				return failure.New(failure.Usage, "see `fieldcrypt keys move --help`", "--to is missing")
 			}
+			if err := connect.NeedTrail(ctx, s, name); err != nil {
+				return err
+			}
 			from, err := connect.Manager(ctx, s, name)
 			if err != nil {
 				return err
@@ -35,7 +40,14 @@ the old place can be removed. If the command is interrupted, run it again.`,
 			if err != nil {
 				return err
 			}
-			d, err := from.Move(ctx, target)
+			var d *keyring.Description
+			begin := audittrail.Entry{Operation: "keys.move", Keyring: name, Detail: audittrail.Fit("to " + to)}
+			err = connect.Audited(ctx, s, begin, func(ctx context.Context, out *audittrail.Outcome) (err error) {
+				if d, err = from.Move(ctx, target); err == nil {
+					out.KeyIDs = connect.KeyIDsOf(d.Keys())
+				}
+				return err
+			})
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/complete"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
@@ -25,11 +26,21 @@ func (f *one) bind(set *pflag.FlagSet, does string) {
 func (f *one) command(app *cli.App, cmd *cobra.Command, does string, run func(context.Context, *cli.Session, *keyring.Manager, keyring.KeyInfo) (*keyring.Changed, error)) *cobra.Command {
 	cmd.Args = cli.ExactArgs(1)
 	cmd.RunE = app.RunE(cli.Command{Run: func(ctx context.Context, s *cli.Session, args []string) error {
+		if err := connect.NeedTrail(ctx, s, f.name); err != nil {
+			return err
+		}
 		manager, key, err := f.find(ctx, s, args[0])
 		if err != nil {
 			return err
 		}
-		changed, err := run(ctx, s, manager, key)
+		var changed *keyring.Changed
+		begin := audittrail.Entry{Operation: "keys." + does, Keyring: f.name, KeyIDs: []string{connect.KeyID(key)}}
+		err = connect.Audited(ctx, s, begin, func(ctx context.Context, out *audittrail.Outcome) (err error) {
+			if changed, err = run(ctx, s, manager, key); err == nil && changed.Unchanged {
+				out.Detail = "nothing was to be done"
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}

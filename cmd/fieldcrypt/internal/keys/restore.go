@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -55,6 +56,9 @@ that was seen, so that running processes take it.`,
 }
 
 func (f *restore) run(ctx context.Context, s *cli.Session, args []string) error {
+	if err := connect.NeedTrail(ctx, s, f.name); err != nil {
+		return err
+	}
 	backup, err := f.read(s, args[0])
 	if err != nil {
 		return err
@@ -83,7 +87,14 @@ func (f *restore) run(ctx context.Context, s *cli.Session, args []string) error 
 	if err := confirm(ctx, s, f.yes, "restore keyring %s as revision %d?", f.name, plan.Revision); err != nil {
 		return err
 	}
-	d, err := manager.Restore(ctx, plan)
+	var d *keyring.Description
+	begin := audittrail.Entry{Operation: "keys.restore", Keyring: f.name, Detail: audittrail.Fit("backup " + backup.Digest())}
+	err = connect.Audited(ctx, s, begin, func(ctx context.Context, out *audittrail.Outcome) (err error) {
+		if d, err = manager.Restore(ctx, plan); err == nil {
+			out.KeyIDs = connect.KeyIDsOf(d.Keys())
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}

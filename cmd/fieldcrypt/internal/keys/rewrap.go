@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
@@ -23,11 +24,18 @@ before older versions of that key are retired.`,
   fieldcrypt keys rewrap`,
 		Args: cli.NoArgs,
 		RunE: app.RunE(cli.Command{Run: func(ctx context.Context, s *cli.Session, _ []string) error {
+			if err := connect.NeedTrail(ctx, s, name); err != nil {
+				return err
+			}
 			manager, err := connect.Manager(ctx, s, name)
 			if err != nil {
 				return err
 			}
-			d, err := manager.Rewrap(ctx)
+			var d *keyring.Description
+			err = connect.Audited(ctx, s, audittrail.Entry{Operation: "keys.rewrap", Keyring: name}, func(ctx context.Context, _ *audittrail.Outcome) (err error) {
+				d, err = manager.Rewrap(ctx)
+				return err
+			})
 			if err != nil {
 				return err
 			}

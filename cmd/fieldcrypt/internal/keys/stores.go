@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -54,22 +55,20 @@ func (f *stores) run(ctx context.Context, s *cli.Session, _ []string) error {
 	case f.query != "" && f.add == "" && f.remove == "":
 		return failure.New(failure.Usage, "see `fieldcrypt keys stores --help`", "--query goes with --add or --remove")
 	}
+	changes := f.add != "" || f.remove != ""
+	if changes {
+		if err := connect.NeedTrail(ctx, s, f.name); err != nil {
+			return err
+		}
+	}
 	manager, err := connect.Manager(ctx, s, f.name)
 	if err != nil {
 		return err
 	}
 	var d *keyring.Description
 	switch {
-	case f.add != "":
-		var store keyring.DataStore
-		if store, err = connect.DataStore(f.add, f.query); err == nil {
-			d, err = manager.AddStore(ctx, store)
-		}
-	case f.remove != "":
-		var store keyring.DataStore
-		if store, err = connect.DataStore(f.remove, f.query); err == nil {
-			d, err = manager.RemoveStore(ctx, store)
-		}
+	case changes:
+		d, err = f.change(ctx, s, manager)
 	default:
 		d, err = manager.Describe(ctx)
 	}
@@ -93,4 +92,21 @@ func (f *stores) run(ctx context.Context, s *cli.Session, _ []string) error {
 		}
 	}
 	return nil
+}
+
+func (f *stores) change(ctx context.Context, s *cli.Session, manager *keyring.Manager) (d *keyring.Description, err error) {
+	u, what, change := f.add, "add", manager.AddStore
+	if f.remove != "" {
+		u, what, change = f.remove, "remove", manager.RemoveStore
+	}
+	store, err := connect.DataStore(u, f.query)
+	if err != nil {
+		return nil, err
+	}
+	begin := audittrail.Entry{Operation: "keys.stores", Keyring: f.name, Store: audittrail.Fit(store.URL), Detail: what}
+	err = connect.Audited(ctx, s, begin, func(ctx context.Context, _ *audittrail.Outcome) (err error) {
+		d, err = change(ctx, store)
+		return err
+	})
+	return d, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -58,6 +59,11 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if err != nil {
 		return err
 	}
+	if !f.redact { // which shows nothing
+		if err := connect.NeedTrailFor(ctx, s, reg); err != nil {
+			return err
+		}
+	}
 	var opener *envelope.Opener
 	if f.redact {
 		opener, err = connect.Redacter(reg)
@@ -67,8 +73,23 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if err != nil {
 		return err
 	}
+	if f.redact {
+		return f.lines(ctx, s, files, opener, &audittrail.Outcome{})
+	}
+	// One entry before anything is shown and one of what was shown, however many lines there are.
+	return connect.Audited(ctx, s, audittrail.Entry{Operation: "open"}, func(ctx context.Context, out *audittrail.Outcome) error {
+		return f.lines(ctx, s, files, opener, out)
+	})
+}
+
+func (f *flags) lines(ctx context.Context, s *cli.Session, files []string, opener *envelope.Opener, told *audittrail.Outcome) error {
 	stream := lines.New(s, f.failFast)
 	left := sealedleft.New(s.Terminal)
+	defer func() {
+		if stream.Refused > 0 {
+			told.Count("refused", int64(stream.Refused))
+		}
+	}()
 	var out []byte
 	return stream.End(stream.Each(ctx, files, eventline.Sealed, func(line *eventline.Line) error {
 		received, err := envelope.Parse(line.Wire(), envelope.Limits{})
@@ -88,6 +109,8 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 			return err
 		}
 		left.Say(opened)
+		told.Rows.Add(opened.Event.ID)
+		told.Count("type:"+opened.Event.Type, 1)
 		_, err = s.Terminal.Write(out)
 		return lines.Fatal(err)
 	}))

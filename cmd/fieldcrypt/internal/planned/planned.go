@@ -13,7 +13,7 @@ import (
 )
 
 var commands = []string{
-	"breaking", "audit", "relay", "prune", "replay", "stats", "subject",
+	"breaking", "relay", "prune", "replay", "stats", "subject",
 }
 
 // Install makes calls of planned commands below root fail with a clear error.

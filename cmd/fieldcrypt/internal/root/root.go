@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/audit"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/completion"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -48,6 +49,7 @@ outbox table.`,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	},
+		audit.New(app),
 		completion.New(app),
 		find.New(app),
 		index.New(app),

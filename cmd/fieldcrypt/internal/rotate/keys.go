@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/duration"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 )
@@ -70,7 +72,14 @@ func (r *rotation) stage(ctx context.Context, purposes []keyring.Purpose) error 
 		default:
 			// The revision that was looked at: a second run at the same time must not stage another key.
 			var changed *keyring.Changed
-			if changed, err = r.manager.Stage(ctx, purpose, keyring.StageOptions{IfRevision: plan.Revision, Others: r.others}); err != nil {
+			begin := audittrail.Entry{Operation: "rotate.stage", Keyring: r.name, Detail: string(purpose)}
+			err = connect.Audited(ctx, r.session, begin, func(ctx context.Context, out *audittrail.Outcome) (err error) {
+				if changed, err = r.manager.Stage(ctx, purpose, keyring.StageOptions{IfRevision: plan.Revision, Others: r.others}); err == nil {
+					out.KeyIDs = []string{connect.KeyID(changed.Key)}
+				}
+				return err
+			})
+			if err != nil {
 				return err
 			}
 			described = changed.Keyring
@@ -148,7 +157,12 @@ func (r *rotation) promote(ctx context.Context) error {
 			}
 			continue
 		}
-		changed, err := r.manager.Promote(ctx, plan.Purpose, keyring.PromoteOptions{ID: plan.Staged.ID, SkipWait: r.now})
+		var changed *keyring.Changed
+		begin := audittrail.Entry{Operation: "rotate.promote", Keyring: r.name, KeyIDs: []string{connect.KeyID(plan.Staged)}}
+		err := connect.Audited(ctx, r.session, begin, func(ctx context.Context, _ *audittrail.Outcome) (err error) {
+			changed, err = r.manager.Promote(ctx, plan.Purpose, keyring.PromoteOptions{ID: plan.Staged.ID, SkipWait: r.now})
+			return err
+		})
 		if err != nil {
 			return err
 		}

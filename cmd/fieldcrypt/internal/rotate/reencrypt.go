@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -74,9 +76,20 @@ func (re *reencryption) run(ctx context.Context, dryRun bool) error {
 	if err != nil {
 		return err
 	}
+	primary, err := primaries(rings)
+	if err != nil {
+		return err
+	}
+	under := slices.Sorted(maps.Keys(primary))
 	var failed int64
 	for _, store := range re.stores {
-		result, err := re.store(ctx, store, resealer)
+		var result outboxstore.ReencryptResult
+		begin := audittrail.Entry{Operation: "re-encrypt", Store: audittrail.Fit(store.URL), KeyIDs: under}
+		err := connect.Audited(ctx, re.session, begin, func(ctx context.Context, out *audittrail.Outcome) (err error) {
+			result, err = re.store(ctx, store, resealer)
+			tell(out, result)
+			return err
+		})
 		failed += result.Failed
 		if said := re.say(store, result, err == nil); err == nil {
 			err = said
@@ -144,18 +157,40 @@ func (re *reencryption) say(store connect.OpenOutbox, r outboxstore.ReencryptRes
 	return nil
 }
 
-// count says which keys the rows need beside the primaries of today.
-func (re *reencryption) count(ctx context.Context, rings *keyring.Set) error {
-	primaries := map[string]bool{}
+// tell is what the audit trail holds of a store's re-encryption: its rows are those that failed.
+func tell(out *audittrail.Outcome, r outboxstore.ReencryptResult) {
+	out.Count("rotated", r.Rotated)
+	out.Count("skipped", r.Skipped)
+	out.Count("failed", r.Failed)
+	for _, id := range r.FailedIDs {
+		out.Rows.Add(id)
+	}
+	if len(r.FailedIDs) > 0 {
+		out.Detail = "rows are those that failed"
+	}
+}
+
+// primaries are the keys that are written under today, as PURPOSE:KID.
+func primaries(rings *keyring.Set) (map[string]bool, error) {
+	all := map[string]bool{}
 	for _, name := range rings.Names() {
 		ring, _ := rings.Keyring(name)
 		for _, purpose := range keyring.Purposes() {
 			key, err := ring.Primary(purpose)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			primaries[string(purpose)+":"+key.ID().String()] = true
+			all[string(purpose)+":"+key.ID().String()] = true
 		}
+	}
+	return all, nil
+}
+
+// count says which keys the rows need beside the primaries of today.
+func (re *reencryption) count(ctx context.Context, rings *keyring.Set) error {
+	primary, err := primaries(rings)
+	if err != nil {
+		return err
 	}
 	for _, store := range re.stores {
 		counts, err := store.KeyCounts(ctx)
@@ -168,7 +203,7 @@ func (re *reencryption) count(ctx context.Context, rings *keyring.Set) error {
 		}
 		slices.Sort(keys)
 		for _, key := range keys {
-			if err := re.sayKey(store, key, counts[key], primaries[key]); err != nil {
+			if err := re.sayKey(store, key, counts[key], primary[key]); err != nil {
 				return err
 			}
 		}

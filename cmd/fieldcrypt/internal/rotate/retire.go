@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
@@ -56,10 +57,13 @@ func (f *flags) retire(ctx context.Context, s *cli.Session) error {
 		none = false
 		opts := keyring.DisableOptions{Ask: connect.Ask(s), NotPrimaryFor: after}
 		var err error
-		if f.dryRun {
-			err = manager.CheckDisable(ctx, key.Purpose, key.ID, opts)
-		} else {
-			_, err = manager.Disable(ctx, key.Purpose, key.ID, opts)
+		// A key that is held back every night is no operation for the audit trail.
+		if err = manager.CheckDisable(ctx, key.Purpose, key.ID, opts); err == nil && !f.dryRun {
+			begin := audittrail.Entry{Operation: "rotate.retire", Keyring: f.name, KeyIDs: []string{connect.KeyID(key)}}
+			err = connect.Audited(ctx, s, begin, func(ctx context.Context, _ *audittrail.Outcome) error {
+				_, err := manager.Disable(ctx, key.Purpose, key.ID, opts)
+				return err
+			})
 		}
 		if err := f.sayRetired(s, key, err); err != nil {
 			return err

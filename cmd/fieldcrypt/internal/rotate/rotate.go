@@ -112,6 +112,11 @@ func (f *flags) run(ctx context.Context, s *cli.Session, _ []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if !f.dryRun { // which changes nothing
+		if err := connect.NeedTrail(ctx, s, f.name); err != nil {
+			return err
+		}
+	}
 	// What re-encryption needs is looked for before a key is made.
 	var re *reencryption
 	if f.reEncrypt || f.reEncryptOnly {

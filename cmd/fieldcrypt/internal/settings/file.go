@@ -22,6 +22,7 @@ type file struct {
 	keyrings       []string // [NAME=]URL
 	outboxes       []string
 	passphraseFile string
+	auditLog       string
 	output         string
 	lintIgnores    []LintIgnore
 }

@@ -24,6 +24,8 @@ others to the working directory.
     --outbox        FIELDCRYPT_OUTBOX            outbox            URL; repeatable where a command asks several
                     FIELDCRYPT_PASSPHRASE_FILE   passphrase_file   a file keyring's passphrase
                     FIELDCRYPT_PASSPHRASE                          the passphrase itself
+    --audit-log     FIELDCRYPT_AUDIT_LOG         audit_log         file of the audit trail
+    --no-audit                                                     leave no trace in the audit trail
     --output        FIELDCRYPT_OUTPUT            output            text (default), json, …
     --quiet                                                        leave out notes and progress
     --no-progress                                                  leave out progress
@@ -51,6 +53,12 @@ rotate act on --name.
 
 An outbox is the table outbox_events; ?table=NAME, with Postgres also ?table=SCHEMA.NAME,
 names another one.
+
+What opens personal data, changes a key or re-encrypts rows is written into the audit trail:
+into the file that is configured, else into the first outbox's database (the table
+fieldcrypt_audit, which migrate makes), else into a file beside a file keyring,
+KEYRINGFILE.audit. Where there is none of these the command refuses, unless --no-audit is
+given: see fieldcrypt audit trail --help.
 
 A secret never comes from a flag. The passphrase comes from FIELDCRYPT_PASSPHRASE,
 else from the passphrase file, which nobody but its owner may be able to read, else
@@ -104,6 +112,9 @@ const outputText = `With --output json a command writes one JSON object a line. 
                 {"file":"a.v1.json","line":3,"column":14,"location":"/properties/mail",
                  "rule":"personal-unflagged","severity":"warning","message":"…"}
     migrate     {"statement":"ALTER TABLE …","done":true}
+    audit trail {"seq":7,"time":"2026-11-30T12:00:00.000000Z","actor":"ada@ops1","operation":"keys.promote",
+                 "result":"begun","keyring":"default","key_ids":["seal:0f3a9c01"],"previous":"…","hash":"…"}
+                with --check {"entries":7,"head":"…","whole":true,"unfinished":[]}
 
 (Each stands on one line.) lint and validate also have --output github, which marks
 the lines in a pull request, junit and sarif.`

@@ -28,8 +28,8 @@ no payload does that has anything but text of a token's form where the schema fl
 broker, a registry or a consumer can check events with it, by any validator, without keys; what
 it cannot tell is in docs/architecture.md. Without @VERSION: the newest version.
 
-Members that hold what no schema can say for all validators (alternatives that sealing makes
-undecidable, most formats) are left out. A schema that cannot be derived is exit 3.`,
+Rules that sealing makes undecidable, and those that validators read differently (most
+formats), are left out. Where no schema can be derived, that is exit 3.`,
 		Example: `  fieldcrypt wire-schema invoice.issued > invoice.issued.v1.wire.json
   fieldcrypt wire-schema invoice.issued@1 --output json`,
 		Args:              cli.ExactArgs(1),
