@@ -6,6 +6,8 @@
 //	defer events.Close()
 //	count, err := events.Check(ctx, "samples.ndjson", file, reporter.Report)
 //
+// NewWireEvents does the same for sealed lines, without keys.
+//
 // Schemas are linted once they load:
 //
 //	result, err := validate.Lint(reg, validate.LintOptions{Ignore: ignores})
