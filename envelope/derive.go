@@ -109,15 +109,27 @@ func ringOf(rings *keyring.Set, name string) (*keyring.Keyring, bool) {
 	return rings.Keyring(name)
 }
 
-// byID gives the AEAD of exactly that key. The error is the keyring's.
-func (k *eventKeys) byID(ctx context.Context, ring *keyring.Keyring, name string, id keyring.KeyID) *eventKey {
+// byID gives the AEAD of exactly that key; nil: the keyring is not at hand. The error in it is the keyring's.
+func (k *eventKeys) byID(ctx context.Context, name string, id keyring.KeyID) *eventKey {
+	if e := k.find(name, id); e != nil {
+		return e
+	}
+	ring, ok := ringOf(k.rings, name)
+	if !ok {
+		return nil
+	}
+	key, err := ring.Key(ctx, keyring.Seal, id)
+	return k.add(name, id, key, err)
+}
+
+// find gives a key that the event has used before, or nil.
+func (k *eventKeys) find(name string, id keyring.KeyID) *eventKey {
 	for _, e := range k.known {
 		if e.id == id && e.ring == name {
 			return e
 		}
 	}
-	key, err := ring.Key(ctx, keyring.Seal, id)
-	return k.add(name, id, key, err)
+	return nil
 }
 
 // primary gives the AEAD that writes under a keyring: the same one for the whole event, should a refresh bring another primary in its midst.

@@ -232,6 +232,9 @@ func (c *core) newOpening(m *work, es *schema.EventSchema, wire *Wire) opening {
 func (op *opening) close() { op.core.release(op.work) }
 
 func (op *opening) hasRing(s *site) bool {
+	if op.work.keys.find(s.state.Keyring(), s.token.kid) != nil {
+		return true
+	}
 	_, ok := ringOf(op.core.rings, s.state.Keyring())
 	return ok
 }
@@ -339,11 +342,10 @@ func (op *opening) appendPayload(dst []byte) []byte {
 // open puts the value's text behind a token into the site.
 func (op *opening) open(ctx context.Context, s *site, indexes *indexing) error {
 	m, name := op.work, s.state.Keyring()
-	ring, ok := ringOf(op.core.rings, name)
-	if !ok {
+	key := m.keys.byID(ctx, name, s.token.kid)
+	if key == nil {
 		return op.missingRing(s)
 	}
-	key := m.keys.byID(ctx, ring, name, s.token.kid)
 	if key.err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
