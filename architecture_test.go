@@ -58,7 +58,7 @@ var apart = [][2]string{
 // onlyIn names the modules that one part of the tree may import directly, in tests too, and nothing else.
 var onlyIn = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema": {"schema"},
-	"github.com/hashicorp/vault/api":        {"keyring/vaultkeyring", "internal/testenv/vaultserver"},
+	"github.com/hashicorp/vault/api":        {"keyring/vaultkeyring", "internal/testenv"},
 	"github.com/spf13/cobra":                {"cmd"},
 	"github.com/jackc/pgx":                  {"outboxstore/postgres", "cmd", "internal/testenv", "examples"},
 	"github.com/twmb/franz-go":              {"outboxstore/relay"},

@@ -107,8 +107,8 @@ func (m *Manager) check(ctx context.Context, d *document, seen watermark, known 
 	if err := known.check(d); err != nil {
 		return err
 	}
-	m.advance(d)
-	return record(ctx, m.opts.Memory, d)
+	m.remember(ctx, d)
+	return nil
 }
 
 func (m *Manager) watermark() watermark {
@@ -117,12 +117,17 @@ func (m *Manager) watermark() watermark {
 	return m.seen
 }
 
-// advance remembers a document if it is the newest.
-func (m *Manager) advance(d *document) {
+// remember remembers a document if it is the newest, here and for other
+// processes. That these cannot be told stops nothing: the next one that loads it
+// tells them.
+func (m *Manager) remember(ctx context.Context, d *document) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.seen.check(d) == nil {
 		m.seen.advance(d)
+	}
+	m.mu.Unlock()
+	if err := record(ctx, m.opts.Memory, d); err != nil {
+		m.opts.Logger.InfoContext(ctx, "other processes cannot be told of the keyring's revision", "keyring", d.name, "revision", d.revision, "error", err.Error())
 	}
 }
 
@@ -234,11 +239,7 @@ func (m *Manager) save(ctx context.Context, h *header, sec secrets, version stri
 	if err := m.store.Save(ctx, raw, version); err != nil {
 		return nil, fmt.Errorf("keyring %s: %w", m.name, err)
 	}
-	m.advance(d)
-	if err := record(ctx, m.opts.Memory, d); err != nil {
-		// What was saved is saved; the next that loads it remembers it.
-		m.opts.Logger.WarnContext(ctx, "other processes cannot be told of the keyring's revision", "keyring", d.name, "revision", d.revision, "error", err.Error())
-	}
+	m.remember(ctx, d)
 	return d, nil
 }
 

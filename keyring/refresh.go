@@ -51,7 +51,7 @@ func (k *Keyring) reload(ctx context.Context) error {
 	defer sec.wipe()
 	// Only now is the document known to be authentic, and worth remembering.
 	if err := record(ctx, k.opts.Memory, d); err != nil {
-		k.log(slog.LevelWarn, "other processes cannot be told of the keyring's revision", d.revision, err) // a role that only reads, say
+		k.log(slog.LevelInfo, "other processes cannot be told of the keyring's revision", d.revision, err) // a role that only reads, say
 	}
 	next, err := newSnapshot(d, sec, old)
 	if err != nil {

@@ -136,7 +136,7 @@ func vaultPlace(t *testing.T, p *project, vault *testenv.VaultServer) *vaultkeyr
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := vaultkeyring.New(where, vaultkeyring.Options{Client: newVaultClient(t, vault.Address, vault.RootToken)})
+	place, err := vaultkeyring.New(where, vaultkeyring.Options{Client: testenv.VaultClient(t, vault.Address, vault.RootToken)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/vault/api"
-
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/internal/testenv"
@@ -54,7 +52,7 @@ type outageSite struct {
 	delay       atomic.Int64
 	unavailable atomic.Bool
 	ahead       atomic.Int64
-	clients     []*api.Client
+	clients     []interface{ SetToken(string) }
 }
 
 func newOutageSite(t *testing.T) *outageSite {
@@ -128,25 +126,13 @@ func (s *outageSite) unlimit() {
 // place is the keyring's, as a process of its own sees it.
 func (s *outageSite) place() *vaultkeyring.Vault {
 	s.t.Helper()
-	client := newVaultClient(s.t, s.address, s.token)
+	client := testenv.VaultClient(s.t, s.address, s.token)
 	s.clients = append(s.clients, client)
 	vault, err := vaultkeyring.New(s.location, vaultkeyring.Options{Client: client, Timeout: 2 * time.Second})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return vault
-}
-
-func newVaultClient(t *testing.T, address, token string) *api.Client {
-	t.Helper()
-	config := api.DefaultConfig()
-	config.Address = address
-	client, err := api.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client.SetToken(token)
-	return client
 }
 
 func (s *outageSite) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }

@@ -72,19 +72,18 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 		return err
 	}
 	defer store.Close()
-	sealer, err := connect.SealerFor(ctx, s, reg)
-	if err != nil {
-		return err
-	}
-
 	w := &writer{flags: f, session: s, store: store, stream: lines.New(s, f.failFast), progress: s.Terminal.Progress()}
-	if err := outboxstore.CheckIndexes(ctx, store, reg.Indexes()); err != nil {
+	sealer, err := connect.SealerFor(ctx, s, reg)
+	if err == nil {
+		err = outboxstore.CheckIndexes(ctx, store, reg.Indexes())
+	}
+	if err != nil {
 		w.progress.Done()
 		var database *outboxstore.DatabaseError
 		if errors.As(err, &database) {
 			return w.end(err)
 		}
-		return err // the schemas are not the table's
+		return err // no keys, or schemas that are not the table's
 	}
 	err = w.stream.Each(ctx, files, eventline.Plaintext, func(line *eventline.Line) error {
 		sealed, err := sealer.Seal(ctx, line.Event())
