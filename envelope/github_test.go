@@ -292,8 +292,8 @@ func memberNames(v any, names map[string]bool) {
 	}
 }
 
-// TestGitHubWebhooksThroughAnOverlay flags the same names where GitHub's own definitions spell them, without touching the schema.
-func TestGitHubWebhooksThroughAnOverlay(t *testing.T) {
+// TestLawGitHubWebhooksThroughAnOverlay flags the same names where GitHub's own definitions spell them, without touching the schema.
+func TestLawGitHubWebhooksThroughAnOverlay(t *testing.T) {
 	t.Parallel()
 	var overlay []byte
 	reg, hooks := webhooks(t, func(definition string, text []byte) string {
@@ -318,16 +318,18 @@ func TestGitHubWebhooksThroughAnOverlay(t *testing.T) {
 	}
 	sealed, tokens, leaks := 0, 0, 0
 	checks := map[string]*wireCheck{}
-	for _, hook := range hooks {
+	for i, hook := range hooks {
 		s, err := sealer.Seal(context.Background(), envelope.Event{Type: hook.event, AggregateID: "1", Payload: hook.payload})
 		if err != nil {
 			continue // counted by the test above
 		}
 		sealed++
-		if checks[hook.event] == nil {
-			checks[hook.event] = newWireCheck(t, reg, hook.event)
+		if i%lawScale == 0 {
+			if checks[hook.event] == nil {
+				checks[hook.event] = newWireCheck(t, reg, hook.event)
+			}
+			leaks += checks[hook.event].add(t, s.Wire().Payload, hook.payload, 2)
 		}
-		leaks += checks[hook.event].add(t, s.Wire().Payload, hook.payload, 2)
 		leaves(decode(t, s.Wire().Payload), false, func(s string, _ bool) {
 			if tokenPattern.MatchString(s) {
 				tokens++

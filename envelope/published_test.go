@@ -184,7 +184,7 @@ func fhirResources(t *testing.T) map[string][][]byte {
 	return resources
 }
 
-func TestFHIRResourcesSealAndOpen(t *testing.T) {
+func TestLawFHIRResourcesSealAndOpen(t *testing.T) {
 	t.Parallel()
 	fhir := npmFile(t, "@asymmetrik", "fhir-json-schema-validator", "fhir.schema.json")
 	overlay, err := json.Marshal(fhirFlags(t, fhir))
@@ -209,9 +209,9 @@ func TestFHIRResourcesSealAndOpen(t *testing.T) {
 				t.Fatalf("%s: tokens at\n%s\nwant\n%s", typ, strings.Join(at, "\n"), strings.Join(want, "\n"))
 			}
 			tokens += len(at)
-			leaks += check.add(t, wire, resource, -1)
+			leaks += check.add(t, wire, resource, 10/lawScale)
 		}
-		if typ == "Patient" {
+		if typ == "Patient" && lawScale == 1 {
 			askAjv(t, check) // which takes 15 s to compile one of these schemas
 		}
 		t.Logf("%s: loaded in %v; %d resources, %d tokens; by the wire schema they pass, and %d with one token put back do not", typ, loaded.Round(time.Millisecond), len(resources[typ]), tokens, leaks)
