@@ -97,7 +97,7 @@ func (b *backend) writeProject(dir string) error {
 		return err
 	}
 	files := map[string]string{
-		"fieldcrypt.yaml":                "schemas: schemas\nkeyring: " + b.names["KEYRING"] + "\noutbox: " + b.names["OUTBOX"] + "\naudit_log: audit.ndjson\n",
+		"fieldcrypt.yaml":                "schemas: schemas\nkeyring: " + b.names["KEYRING"] + "\noutbox: " + b.names["OUTBOX"] + "\naudit_log: " + filepath.Join(dir, "audit.ndjson") + "\n",
 		"schemas/invoice.issued.v1.json": personSchema,
 	}
 	if b.inFiles() {

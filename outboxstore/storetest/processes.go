@@ -57,7 +57,7 @@ func help[Tx any](ctx context.Context, d Dialect[Tx], name string) error {
 		return err
 	}
 	jobs := map[string]func(context.Context, Database[Tx], Store[Tx], helperJob) error{
-		"migrate": migrateJob[Tx], "rebuild": rebuildJob[Tx], "reencrypt": reencryptJob[Tx], "write": writeJob[Tx],
+		"audit": auditJob[Tx], "migrate": migrateJob[Tx], "rebuild": rebuildJob[Tx], "reencrypt": reencryptJob[Tx], "write": writeJob[Tx],
 	}
 	do := jobs[name]
 	if do == nil {

@@ -21,6 +21,7 @@ func Run[Tx any](t *testing.T, d Dialect[Tx]) {
 		{"Buckets", testBuckets[Tx]},
 		{"Replace", testReplace[Tx]},
 		{"Keyrings", testKeyrings[Tx]},
+		{"AuditTrail", testAuditTrail[Tx]},
 		{"Reencrypt", testReencrypt[Tx]},
 		{"IndexVersions", testIndexVersions[Tx]},
 		{"Verify", testVerify[Tx]},
