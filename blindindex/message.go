@@ -130,9 +130,6 @@ func (ix *Index) message(n *Normalizer, text []byte, item int) ([]byte, error) {
 	return append([]byte{integerMessage}, digits...), nil
 }
 
-// stringMessage is stringMessageOf a simple index's normaliser.
-func (ix *Index) stringMessage(s string) []byte { return stringMessageOf(ix.normalizer, s) }
-
 // stringMessageOf encodes a decoded string; nil where it normalises to nothing.
 func stringMessageOf(n *Normalizer, s string) []byte {
 	normalized := n.Normalize(s)

@@ -64,12 +64,7 @@ func wireAssertions(g *generator, pick chooser) {
 	}
 }
 
-// sealedForm is a payload as Seal makes it: tokens at the locations that the Plan names.
-type sealedForm struct {
-	value  any
-	tokens []sealedAt
-}
-
+// sealedAt is a location that the Plan names, and what stood there.
 type sealedAt struct {
 	path  []any
 	plain any
