@@ -106,7 +106,7 @@ func TestAMigrationKilledAfterEachMessageIsCompletedByTheNext(t *testing.T) {
 	t.Parallel()
 	f := newFreezer(t)
 	f.everywhere(func() {
-		f.exec("DROP TABLE IF EXISTS outbox_events, fieldcrypt_migrations, fieldcrypt_indexes, fieldcrypt_keyrings CASCADE")
+		f.exec("DROP TABLE IF EXISTS outbox_events, fieldcrypt_migrations, fieldcrypt_indexes, fieldcrypt_keyrings, fieldcrypt_audit CASCADE")
 	}, func() {
 		f.mustCall("migrate")
 	}, "migrate")

@@ -100,7 +100,7 @@ func (t trail) Lines(ctx context.Context) iter.Seq2[audittrail.Line, error] {
 }
 
 func (t trail) page(ctx context.Context, after int64) (page []audittrail.Line, err error) {
-	r, err := t.s.direct().query(ctx, `SELECT seq::text, entry, hash FROM `+t.table()+` WHERE seq > $1::text::bigint ORDER BY seq LIMIT $2::text::bigint`,
+	r, err := t.s.direct().query(ctx, `SELECT a.seq::text, a.entry, a.hash FROM `+t.table()+` a WHERE a.seq > $1::text::bigint ORDER BY a.seq LIMIT $2::text::bigint`,
 		strconv.FormatInt(after, 10), strconv.Itoa(outboxstore.AuditPageSize))
 	if err != nil {
 		return nil, t.fault(err)
