@@ -164,7 +164,7 @@ func Fit(text string) string {
 // domain begins what is hashed, so that no other structure has the same bytes.
 const domain = "fieldcrypt.audit.v1"
 
-// sum is the SHA-256 hash of the entry's bytes, docs/format.md, section 8. Every text is preceded by its length and every list by its number of elements, each
+// sum is the SHA-256 hash of the entry's bytes, docs/format.md, section 9.1. Every text is preceded by its length and every list by its number of elements, each
 // four bytes, big-endian, so that two entries have the same bytes only if they are the same; numbers take eight:
 //
 //	domain ‖ seq ‖ µs ‖ actor ‖ operation ‖ of ‖ result ‖ error ‖ keyring ‖ [key id …] ‖ store ‖ detail ‖
