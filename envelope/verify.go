@@ -82,6 +82,11 @@ type NotChecked struct {
 type Report struct {
 	Findings   []Finding
 	NotChecked []NotChecked
+	// Type and Version are those of the schema that the event was held against; zero where none was found.
+	Type    string
+	Version int
+	// KeyIDs are the keys that the event's well-formed tokens and stored indexes name, sorted: "seal:KID" and "index:KID".
+	KeyIDs []string
 }
 
 // KeyStates gives the keys of a keyring without their bytes, as the clear part of its document says. ok is false where no such document is at hand.
@@ -218,6 +223,7 @@ func (v *Verifier) Verify(ctx context.Context, w Wire, stored StoredIndexes) (Re
 		report.add(Finding{Kind: KindSchemaUnknown, Severity: SeverityFinding, Detail: err.Error()})
 		return report, nil
 	}
+	report.Type, report.Version = es.Type(), es.Version()
 	op := v.core.newOpening(v.core.work(), es, &w)
 	defer op.close()
 	op.work.walk.found = func(e *LocationError) { report.refused(e) }
@@ -226,17 +232,44 @@ func (v *Verifier) Verify(ctx context.Context, w Wire, stored StoredIndexes) (Re
 		return report, nil
 	}
 	check := verification{verifier: v, opening: &op, report: &report, stored: stored}
-	check.wireForm(w.Payload)
+	walked := len(report.Findings) == 0
 	if err := check.tokens(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := check.payload(ctx); err != nil {
 		return Report{}, err
 	}
+	check.wireForm(w.Payload, walked)
 	if err := check.indexes(ctx); err != nil {
 		return Report{}, err
 	}
+	report.KeyIDs = check.keyIDs()
 	return report, nil
+}
+
+// keyIDs lists the keys that the tokens and the stored indexes name.
+func (c *verification) keyIDs() []string {
+	var keys []keyUse
+	add := func(key keyUse) {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for i := range c.work.walk.sites {
+		add(keyUse{keyring.Seal, c.work.walk.sites[i].token.kid})
+	}
+	for _, values := range c.stored.Values {
+		for _, value := range values {
+			if id, err := blindindex.KeyID(value); err == nil { // else a finding
+				add(keyUse{keyring.Index, id})
+			}
+		}
+	}
+	ids := make([]string, len(keys))
+	for i, key := range keys {
+		ids[i] = keyIDText(key.purpose, key.id)
+	}
+	return sortedKeyIDs(ids)
 }
 
 func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
@@ -272,16 +305,22 @@ type verification struct {
 	// shut are the keyrings some of whose tokens did not open: what depends on all of them cannot be said.
 	shut map[string]bool
 	bad  map[int]bool // sites that did not open
+	// valid says that every site was opened, and that the plaintext matches its schema.
+	valid bool
 }
 
 // wireForm checks the event's own rules, as far as the derived wire schema has them. Where the walk has found a fault the schema would tell it
-// again, at places that say less.
-func (c *verification) wireForm(payload []byte) {
-	if len(c.report.Findings) > 0 {
+// again, at places that say less; and the wire form of a plaintext that matches its schema matches the derived one: that is the law of its
+// derivation (docs/architecture.md, "The Plan"), and looking again would cost more than all the rest.
+func (c *verification) wireForm(payload []byte, walked bool) {
+	if c.valid {
+		return
+	}
+	if !walked {
 		c.report.unchecked(NotChecked{Kind: KindSchemaMismatch, Reason: "the wire form has other faults"})
 		return
 	}
-	err := c.schema.ValidateWire(payload)
+	err := c.schema.ValidateWireRules(payload)
 	var invalid *schema.ValidationError
 	var none *schema.WireError
 	switch {
@@ -383,6 +422,7 @@ func (c *verification) validate(plaintext []byte) error {
 	var invalid *schema.ValidationError
 	switch {
 	case err == nil:
+		c.valid = true
 	case errors.As(err, &invalid):
 		for _, violation := range invalid.Violations {
 			c.report.add(Finding{

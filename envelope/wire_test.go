@@ -141,8 +141,8 @@ func TestVerifyFindsWhatTheWireSchemaRefuses(t *testing.T) {
 		keyless, keyed []string
 		unchecked      bool
 	}{
-		"a clear value of another type": {strings.Replace(good, `"id":"1"`, `"id":8675309`, 1), []string{"schema-mismatch /id"}, []string{"schema-mismatch /id", "invalid /id"}, false},
-		"an array that is none":         {`{"phones":7}`, []string{"schema-mismatch /phones"}, []string{"schema-mismatch /phones", "invalid /phones"}, false},
+		"a clear value of another type": {strings.Replace(good, `"id":"1"`, `"id":8675309`, 1), []string{"schema-mismatch /id"}, []string{"invalid /id", "schema-mismatch /id"}, false},
+		"an array that is none":         {`{"phones":7}`, []string{"schema-mismatch /phones"}, []string{"invalid /phones", "schema-mismatch /phones"}, false},
 		"beside another fault":          {`{"id":8675309,"vip":true}`, []string{"plaintext /vip"}, []string{"plaintext /vip", "invalid /id"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

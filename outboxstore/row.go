@@ -47,6 +47,8 @@ type Stored struct {
 	PublishedAt      time.Time
 	Indexes          map[string][][]byte
 	KeyIDs           []string
+	// Version is the dialect's own mark of this version of the row, the same only while nothing at all in the row is changed. Defaults to none.
+	Version string
 	// Damage is the first column that could not be read into its field, else nil.
 	Damage *ColumnError
 }
@@ -135,6 +137,9 @@ func (r *Row) Wire() envelope.Wire {
 		OccurredAt: s.OccurredAt, Headers: headers, Payload: s.Payload,
 	}
 }
+
+// Version is Stored.Version. It is for dialects' Replace: a row with the version that was read needs no comparison.
+func (r *Row) Version() string { return r.stored.Version }
 
 // SameAs says whether the row, read again, still is what it was: same event, same ciphertexts, same indexes and key ids.
 // It is for dialects' Replace.

@@ -43,6 +43,13 @@ type Store interface {
 	// read; changed says which were. A Sealed that is not the row's event is a *ReplacementError, and nothing is changed.
 	Replace(ctx context.Context, replacements ...Replacement) (changed []bool, err error)
 
+	// TryReplace is Replace for who has other rows to do: it does not wait for rows that somebody else holds locked, and says that they
+	// are not changed.
+	TryReplace(ctx context.Context, replacements ...Replacement) (changed []bool, err error)
+
+	// RowEstimate says about how many rows there are, cheaply, for telling how far something is.
+	RowEstimate(ctx context.Context) (int64, error)
+
 	// KeyCounts says how many rows need each key, by "seal:KID" and "index:KID".
 	KeyCounts(ctx context.Context) (map[string]int64, error)
 
@@ -86,6 +93,9 @@ type ScanOptions struct {
 	After string
 	// Limit is the greatest number of rows. Defaults to all.
 	Limit int
+	// NotOnly leaves out rows whose key_ids name no key but these, "seal:KID" and "index:KID", and so rows that name none. It
+	// believes key_ids, which nothing authenticates. Defaults to none: no row is left out.
+	NotOnly []string
 	// PageSize is the number of rows read at once; a page of large payloads ends earlier. Defaults to 1000.
 	PageSize int
 	// Sample is a number of rows to choose at random. Defaults to all rows.

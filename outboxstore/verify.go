@@ -1,14 +1,14 @@
 package outboxstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 )
@@ -26,6 +26,9 @@ type VerifyOptions struct {
 	FirstRows int
 	// Logger tells of each finding at level debug (ids, kinds and masked places). Defaults to silence.
 	Logger *slog.Logger
+	// MeterProvider receives the metrics fieldcrypt.verify.rows and fieldcrypt.verify.findings (by kind and severity), counters. Defaults to
+	// a no-op provider.
+	MeterProvider metric.MeterProvider
 	// OnFinding is called for each finding, one call at a time, in no order, with an id that may be shown. Defaults to nothing.
 	OnFinding func(id string, f envelope.Finding)
 	// Progress is called now and then with the number of rows done, one call at a time. Defaults to nothing.
@@ -40,52 +43,41 @@ type VerifyOptions struct {
 	Workers int
 }
 
-// KindCount sums up one kind of finding.
-type KindCount struct {
-	Kind     envelope.Kind
-	Severity envelope.Severity
-	Count    int64    // findings; a row can have several
-	Rows     []string // the first rows' ids by key order, as they may be shown
-}
-
-// VerifyResult is what Verify found. It holds no value.
-type VerifyResult struct {
-	Kinds      []KindCount // findings first, then warnings, each by name
-	Rows       int64
-	Findings   int64
-	Warnings   int64
-	NotChecked []envelope.NotChecked
-}
-
 const (
 	defaultFirstRows = 10
 	progressEvery    = 100 // rows
+	// verifyBatch is how many rows a worker takes at once: handing each over by itself costs as much as looking at it.
+	verifyBatch = 50
 )
 
 // Verify reads rows by key order in short transactions and says what is wrong with them. Its memory does not grow with the
 // table. An error means that the check could not be done to its end.
 func Verify(ctx context.Context, store Store, verifier Verifier, opts VerifyOptions) (VerifyResult, error) {
-	v := &verification{verifier: verifier, opts: opts.withDefaults(), kinds: map[kindKey]*KindCount{}, notChecked: map[envelope.NotChecked]bool{}}
-	for _, n := range verifier.NotChecked() {
-		v.notChecked[n] = true
+	metrics, err := newVerifyMetrics(opts.MeterProvider)
+	if err != nil {
+		return VerifyResult{}, err
 	}
+	v := &verification{verifier: verifier, opts: opts.withDefaults(), metrics: metrics}
+	v.tally = NewTally(verifier.NotChecked(), v.opts.FirstRows)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	rows := make(chan *Row)
+	batches := make(chan []*Row, v.opts.Workers)
 	var workers sync.WaitGroup
 	for range v.opts.Workers {
 		workers.Go(func() {
-			for row := range rows {
-				if err := v.row(ctx, row); err != nil {
+			for batch := range batches {
+				if err := v.batch(ctx, batch); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	v.read(ctx, store, rows, cancel)
-	close(rows)
+	if err := v.read(ctx, store, batches); err != nil {
+		cancel(err)
+	}
+	close(batches)
 	workers.Wait()
-	return v.result(), context.Cause(ctx)
+	return v.tally.Result(), context.Cause(ctx)
 }
 
 func (o VerifyOptions) withDefaults() VerifyOptions {
@@ -110,50 +102,75 @@ func (o VerifyOptions) withDefaults() VerifyOptions {
 type verification struct {
 	verifier Verifier
 	opts     VerifyOptions
+	metrics  *verifyMetrics
 
-	mu         sync.Mutex
-	rows       int64
-	kinds      map[kindKey]*KindCount
-	notChecked map[envelope.NotChecked]bool
-}
-
-type kindKey struct {
-	kind     envelope.Kind
-	severity envelope.Severity
+	mu    sync.Mutex
+	tally *Tally
 }
 
 // read hands the rows to the workers.
-func (v *verification) read(ctx context.Context, store Store, rows chan<- *Row, cancel context.CancelCauseFunc) {
-	scan := ScanOptions{Sample: v.opts.Sample, Since: v.opts.Since, Snapshot: v.opts.Snapshot}
-	for row, err := range store.Scan(ctx, scan) {
-		if err != nil {
-			cancel(err)
-			return
-		}
+func (v *verification) read(ctx context.Context, store Store, batches chan<- []*Row) error {
+	var batch []*Row
+	hand := func() error {
 		select {
-		case rows <- row:
+		case batches <- batch:
+			return nil
 		case <-ctx.Done():
-			return
+			return ctx.Err()
 		}
 	}
+	scan := ScanOptions{Sample: v.opts.Sample, Since: v.opts.Since, Snapshot: v.opts.Snapshot}
+	size := 0
+	for row, err := range store.Scan(ctx, scan) {
+		if err != nil {
+			return err
+		}
+		batch, size = append(batch, row), size+row.Size()
+		if len(batch) < verifyBatch && size < maxVerifyBytes {
+			continue
+		}
+		if err := hand(); err != nil {
+			return err
+		}
+		batch, size = make([]*Row, 0, verifyBatch), 0
+	}
+	return hand()
 }
 
-func (v *verification) row(ctx context.Context, row *Row) error {
-	report, err := v.report(ctx, row)
-	if err != nil {
-		return asRowError(row.ID, err)
+// maxVerifyBytes ends a batch of large rows early, so that what waits stays small.
+const maxVerifyBytes = 1 << 20
+
+// batch counts by itself, and adds that to what all have counted.
+func (v *verification) batch(ctx context.Context, rows []*Row) error {
+	tally := NewTally(nil, v.opts.FirstRows)
+	type found struct {
+		id       string
+		findings []envelope.Finding
+	}
+	var all []found
+	for _, row := range rows {
+		report, err := v.report(ctx, row)
+		if err != nil {
+			return asRowError(row.ID, err)
+		}
+		id := DisplayID(row.ID)
+		tally.Add(id, report)
+		if len(report.Findings) > 0 {
+			all = append(all, found{id, report.Findings})
+		}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.rows++
-	for _, n := range report.NotChecked {
-		v.notChecked[n] = true
+	before := v.tally.rows
+	v.tally.merge(tally)
+	v.metrics.rows.Add(ctx, int64(len(rows)))
+	for _, row := range all {
+		for _, f := range row.findings {
+			v.tell(ctx, row.id, f)
+		}
 	}
-	for _, f := range report.Findings {
-		v.count(ctx, DisplayID(row.ID), f)
-	}
-	if v.rows%progressEvery == 0 {
-		v.opts.Progress(v.rows)
+	if v.tally.rows/progressEvery > before/progressEvery {
+		v.opts.Progress(v.tally.rows)
 	}
 	return nil
 }
@@ -164,13 +181,13 @@ func (v *verification) report(ctx context.Context, row *Row) (envelope.Report, e
 	if errors.As(row.Err, &damaged) {
 		return envelope.Report{Findings: []envelope.Finding{storeFinding(damaged.Error())}}, nil
 	}
-	report, err := v.verifier.Verify(ctx, row.Wire(), envelope.StoredIndexes{Values: row.Indexes})
+	report, err := v.verifier.Verify(ctx, wireOf(row), envelope.StoredIndexes{Values: row.Indexes})
 	if err != nil {
 		return report, err
 	}
 	// What is wrong with the payload or the indexes shows in the key ids too: a fault is named once.
 	if !slices.ContainsFunc(report.Findings, func(f envelope.Finding) bool { return f.Severity == envelope.SeverityFinding }) {
-		if detail := keyIDFault(row); detail != "" {
+		if detail := keyIDFault(row, report.KeyIDs); detail != "" {
 			report.Findings = append(report.Findings, storeFinding(detail))
 		}
 	}
@@ -182,47 +199,16 @@ func storeFinding(detail string) envelope.Finding {
 	return envelope.Finding{Kind: envelope.KindMalformed, Severity: envelope.SeverityFinding, Detail: detail}
 }
 
-func (v *verification) count(ctx context.Context, id string, f envelope.Finding) {
-	key := kindKey{f.Kind, f.Severity}
-	k := v.kinds[key]
-	if k == nil {
-		k = &KindCount{Kind: f.Kind, Severity: f.Severity}
-		v.kinds[key] = k
+// wireOf spares what a well-formed row was read into already.
+func wireOf(row *Row) envelope.Wire {
+	if row.Err == nil {
+		return row.Received.Wire()
 	}
-	k.Count++
-	k.Rows = insertFirst(k.Rows, id, v.opts.FirstRows)
+	return row.Wire()
+}
+
+func (v *verification) tell(ctx context.Context, id string, f envelope.Finding) {
+	v.metrics.finding(ctx, f)
 	v.opts.Logger.DebugContext(ctx, "found", "id", id, "kind", f.Kind, "severity", f.Severity, "location", f.Location, "index", f.Index, "detail", f.Detail)
 	v.opts.OnFinding(id, f)
-}
-
-// insertFirst keeps the lowest n ids in order, for workers do not finish in the rows' order.
-func insertFirst(ids []string, id string, n int) []string {
-	at, found := slices.BinarySearch(ids, id)
-	if found || at == n {
-		return ids
-	}
-	ids = slices.Insert(ids, at, id)
-	return ids[:min(len(ids), n)]
-}
-
-func (v *verification) result() VerifyResult {
-	r := VerifyResult{Rows: v.rows}
-	for _, k := range v.kinds {
-		r.Kinds = append(r.Kinds, *k)
-		if k.Severity == envelope.SeverityFinding {
-			r.Findings += k.Count
-		} else {
-			r.Warnings += k.Count
-		}
-	}
-	slices.SortFunc(r.Kinds, func(a, b KindCount) int {
-		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind))
-	})
-	for n := range v.notChecked {
-		r.NotChecked = append(r.NotChecked, n)
-	}
-	slices.SortFunc(r.NotChecked, func(a, b envelope.NotChecked) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Keyring, b.Keyring), strings.Compare(a.Reason, b.Reason))
-	})
-	return r
 }

@@ -67,6 +67,9 @@ type wireForm struct {
 	compiling sync.Once
 	schema    *EventSchema // the derived schema as if it were an event's own
 	unusable  error
+
+	ruling sync.Once
+	rules  *EventSchema // the weakened schema alone; nil where it is of no use
 }
 
 func (w *wireForm) derived(e *EventSchema) (*wireWriter, error) {

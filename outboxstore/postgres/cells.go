@@ -113,12 +113,17 @@ func (l *layout) values() string {
 	return "(" + strings.Join(params, ", ") + ")"
 }
 
-// unnest is any number of rows from one list for each column, in the lists' order: its text does not depend on their number.
-func (l *layout) unnest(alias string) string {
-	params, columns := make([]string, len(l.cells)), make([]string, len(l.cells))
-	for i := range l.cells {
+// unnest is any number of rows from one list for each column, and for each of the more that are no columns of the table, in the lists' order:
+// its text does not depend on their number.
+func (l *layout) unnest(alias string, more ...string) string {
+	n := len(l.cells) + len(more)
+	params, columns := make([]string, n), make([]string, n)
+	for i := range n {
 		params[i] = "$" + strconv.Itoa(i+1) + "::text[]"
 		columns[i] = "c" + strconv.Itoa(i+1)
+		if i >= len(l.cells) {
+			columns[i] = more[i-len(l.cells)]
+		}
 	}
 	return "unnest(" + strings.Join(params, ", ") + ") AS " + alias + "(" + strings.Join(columns, ", ") + ")"
 }

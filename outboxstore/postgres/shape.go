@@ -36,6 +36,7 @@ type shape struct {
 	names       names
 	columns     map[string]column
 	partitioned bool
+	versioned   bool   // rows have an xmin: a plain table
 	encoding    string // of the session
 }
 
@@ -70,6 +71,7 @@ var baseColumns = []struct {
 const shapeQuery = `
 SELECT pg_catalog.current_setting('client_encoding'),
        c.relkind = 'p',
+       c.relkind = 'r',
        coalesce(a.attname::text, ''),
        coalesce(pg_catalog.format_type(a.atttypid, a.atttypmod), ''),
        coalesce(a.attnotnull, false),
@@ -93,7 +95,7 @@ func readShape(ctx context.Context, q querier, n names) (_ *shape, err error) {
 		}
 		var name string
 		var c column
-		if err := r.Scan(&s.encoding, &s.partitioned, &name, &c.typ, &c.notNull, &c.generated); err != nil {
+		if err := r.Scan(&s.encoding, &s.partitioned, &s.versioned, &name, &c.typ, &c.notNull, &c.generated); err != nil {
 			return nil, err
 		}
 		if name != "" {

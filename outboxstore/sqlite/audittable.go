@@ -25,7 +25,9 @@ type trail struct{ s *Store }
 // AuditTrail implements outboxstore.Store.
 func (s *Store) AuditTrail() audittrail.Log { return trail{s} }
 
-func (t trail) String() string { return "table " + outboxstore.AuditTable + " of the outbox's database" }
+func (t trail) String() string {
+	return "table " + outboxstore.AuditTable + " of the outbox's database"
+}
 
 // Append implements audittrail.Log: in a transaction of its own, which has the database's write lock from the beginning.
 func (t trail) Append(ctx context.Context, e audittrail.Entry) (written audittrail.Entry, err error) {

@@ -226,6 +226,15 @@ func (s *Store) scan(ctx context.Context, q querier, opts outboxstore.ScanOption
 		}
 		where, args = append(where, "e.created_at >= ?"), append(args, since)
 	}
+	if len(opts.NotOnly) > 0 {
+		where = append(where, "EXISTS (SELECT 1 FROM "+quoted(s.names.keyIDs())+" k WHERE k.event_id = e.id AND k.key_id NOT IN (SELECT value FROM json_each(?)))")
+		list, err := json.Marshal(opts.NotOnly)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		args = append(args, string(list))
+	}
 	if opts.Sample > 0 {
 		s.sample(ctx, q, where, args, opts, yield)
 		return
@@ -387,6 +396,17 @@ func matchCondition(n names, m outboxstore.Match, columnName string, multi bool)
 		return "e.id IN (SELECT m.event_id FROM " + quoted(n.multi(m.Index)) + " m WHERE m.value IN " + list + ")"
 	}
 	return `e."` + columnName + `" IN ` + list
+}
+
+// RowEstimate implements outboxstore.Store.
+func (s *Store) RowEstimate(ctx context.Context) (n int64, err error) {
+	if _, err := s.readyShape(ctx, s.db); err != nil {
+		return 0, err
+	}
+	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM "+quoted(s.names.table)).Scan(&n); err != nil {
+		return 0, fmt.Errorf("estimate the number of rows: %w", err)
+	}
+	return n, nil
 }
 
 // KeyCounts implements outboxstore.Store.

@@ -37,6 +37,11 @@ func (s *Store) Replace(ctx context.Context, replacements ...outboxstore.Replace
 	return changed, nil
 }
 
+// TryReplace implements outboxstore.Store. SQLite locks no rows, and its one write lock is waited for.
+func (s *Store) TryReplace(ctx context.Context, replacements ...outboxstore.Replacement) ([]bool, error) {
+	return s.Replace(ctx, replacements...)
+}
+
 // replace compares and swaps: the transaction holds the write lock, so what it reads stays.
 func (c *call) replace(r outboxstore.Replacement) (bool, error) {
 	if err := c.ctx.Err(); err != nil {

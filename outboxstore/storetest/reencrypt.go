@@ -5,10 +5,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
@@ -187,6 +193,115 @@ func testReencrypt[Tx any](t *testing.T, d Dialect[Tx]) {
 		}
 	})
 
+	run(t, d, "of rows whose key ids are fresh nothing is read, if they are believed", func(s *suite[Tx]) {
+		s.invoices(1, 6)
+		s.writePings(7, 8)
+		s.rotate()
+		s.expectReplaced(s.get(eventID(2)), s.reseal(eventID(2)), true)
+		s.expectReplaced(s.get(eventID(5)), s.reseal(eventID(5)), true)
+		primaries := s.primaries()
+		s.expectIDs(s.scan(outboxstore.ScanOptions{NotOnly: primaries}), []string{eventID(1), eventID(3), eventID(4), eventID(6)})
+		expectResult(s, s.reencrypt(outboxstore.ReencryptOptions{Fresh: primaries, Workers: 2, BatchSize: 1}), 4, 0, 0)
+		expectResult(s, s.reencrypt(outboxstore.ReencryptOptions{Fresh: primaries}), 0, 0, 0)
+		s.expectOnlyPrimaries()
+		// What key_ids say wrongly is found only by who reads the row.
+		s.rotate()
+		s.must(s.db.SetKeyIDs(s.ctx, eventID(3), s.primaries()))
+		expectResult(s, s.reencrypt(outboxstore.ReencryptOptions{Fresh: s.primaries()}), 5, 0, 0)
+		expectResult(s, s.reencrypt(outboxstore.ReencryptOptions{}), 1, 7, 0)
+		s.expectOnlyPrimaries()
+	})
+
+	run(t, d, "published rows are brought up too, and what a relay writes is kept", func(s *suite[Tx]) {
+		s.invoices(1, 4)
+		s.exec("UPDATE outbox_events SET published_at = '2026-11-30T12:00:00.000000Z', attempts = 3 WHERE aggregate_version <= 2")
+		s.rotate()
+		expectResult(s, s.reencrypt(outboxstore.ReencryptOptions{}), 4, 0, 0)
+		s.expectOnlyPrimaries()
+		s.expectOpens(1, 4)
+		if got := s.query("SELECT count(*) FROM outbox_events WHERE attempts = 3 AND published_at IS NOT NULL"); got[0] != "2" {
+			s.t.Errorf("%s rows are as the relay left them, want 2", got[0])
+		}
+	})
+
+	run(t, d, "a row that a relay marks in between is brought up all the same", func(s *suite[Tx]) {
+		s.invoices(1, 3)
+		s.rotate()
+		meddler := &meddlingStore{Store: s.store, before: map[string]func(){
+			eventID(2): func() { s.exec("UPDATE outbox_events SET attempts = 7 WHERE aggregate_version = 2") },
+		}}
+		result, err := outboxstore.Reencrypt(s.ctx, meddler, s.resealer, outboxstore.ReencryptOptions{})
+		s.must(err)
+		expectResult(s, result, 3, 0, 0)
+		s.expectOnlyPrimaries()
+		if got := s.query("SELECT attempts FROM outbox_events WHERE aggregate_version = 2"); got[0] != "7" {
+			s.t.Errorf("attempts are %s", got[0])
+		}
+	})
+
+	run(t, d, "no forged plaintext and no swapped token becomes authentic", func(s *suite[Tx]) {
+		s.invoices(1, 7)
+		payload := func(n int) string { return string(s.get(eventID(n)).Wire().Payload) }
+		token := func(n int, member string) string {
+			found := regexp.MustCompile(`"` + member + `":("fc1:[^"]+")`).FindStringSubmatch(payload(n))
+			if found == nil {
+				s.t.Fatalf("row %d has no token at %s", n, member)
+			}
+			return found[1]
+		}
+		s.set(eventID(1), "payload", strings.Replace(payload(1), token(1, "name"), `"Mallory Forged"`, 1))          // a plaintext
+		s.set(eventID(2), "payload", strings.Replace(payload(2), token(2, "name"), token(3, "name"), 1))            // of another event
+		s.set(eventID(4), "payload", strings.Replace(payload(4), token(4, "name"), token(4, "tax_id"), 1))          // of another place
+		s.set(eventID(5), "aggregate_id", "inv-666")                                                                // bound by nothing: stays what it is, and opens
+		s.set(eventID(6), "payload", strings.Replace(payload(6), token(6, "score"), `{"fc1":"Mallory Forged"}`, 1)) // an object
+		forged := []string{eventID(1), eventID(2), eventID(4), eventID(6)}
+		var before string
+		for _, id := range forged {
+			before += s.raw(id)
+		}
+		for range 2 { // under a second rotation too
+			s.rotate()
+			result := s.reencrypt(outboxstore.ReencryptOptions{Workers: 2, BatchSize: 2})
+			expectResult(s, result, 3, 0, 4)
+			if !slices.Equal(result.FailedIDs, forged) {
+				s.t.Errorf("failed %v, want %v", result.FailedIDs, forged)
+			}
+		}
+		var after string
+		for _, id := range forged {
+			after += s.raw(id)
+			if _, err := s.opener.Open(s.ctx, s.get(id).Received, envelope.OpenOptions{}); err == nil {
+				s.t.Errorf("row %s opens", id)
+			}
+		}
+		if after != before {
+			s.t.Errorf("forged rows are\n%s\nand were\n%s", after, before)
+		}
+	})
+
+	run(t, d, "metrics and logs count every row once", func(s *suite[Tx]) {
+		s.invoices(1, 7)
+		s.writePings(8, 9)
+		s.rotate()
+		s.set(eventID(3), "payload", breakToken(string(s.get(eventID(3)).Wire().Payload)))
+		reader := metric.NewManualReader()
+		provider := metric.NewMeterProvider(metric.WithReader(reader))
+		expectResult(s, s.reencrypt(outboxstore.ReencryptOptions{MeterProvider: provider, Workers: 3, BatchSize: 2}), 6, 2, 1)
+		verifier := s.verifier(true)
+		_, err := outboxstore.Verify(s.ctx, s.store, verifier, outboxstore.VerifyOptions{MeterProvider: provider, Workers: 2})
+		s.must(err)
+		want := map[string]int64{
+			"fieldcrypt.reencrypt.rows outcome=rotated": 6, "fieldcrypt.reencrypt.rows outcome=skipped": 2, "fieldcrypt.reencrypt.rows outcome=failed": 1,
+			"fieldcrypt.verify.rows ":                                          9,
+			"fieldcrypt.verify.findings kind=unopenable,severity=finding":      1,
+			"fieldcrypt.verify.findings kind=key-stale,severity=warning":       5,
+			"fieldcrypt.verify.findings kind=index-key-stale,severity=warning": 3,
+		}
+		if got := counters(s, reader); !maps.Equal(got, want) {
+			s.t.Errorf("metrics %v, want %v", got, want)
+		}
+	})
+
 	run(t, d, "a database that is gone stops it", func(s *suite[Tx]) {
 		s.invoices(1, 4)
 		s.rotate()
@@ -199,6 +314,42 @@ func testReencrypt[Tx any](t *testing.T, d Dialect[Tx]) {
 	})
 }
 
+// counters are the sums of all counters, by name and attributes.
+func counters[Tx any](s *suite[Tx], reader *metric.ManualReader) map[string]int64 {
+	s.t.Helper()
+	var all metricdata.ResourceMetrics
+	s.must(reader.Collect(s.ctx, &all))
+	sums := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+				sums[m.Name+" "+point.Attributes.Encoded(attribute.DefaultEncoder())] += point.Value
+			}
+		}
+	}
+	return sums
+}
+
+// primaries are the ids of today's primary keys.
+func (s *suite[Tx]) primaries() (ids []string) {
+	s.t.Helper()
+	for _, purpose := range keyring.Purposes() {
+		key, err := s.ring.Keyring.Primary(purpose)
+		s.must(err)
+		ids = append(ids, string(purpose)+":"+key.ID().String())
+	}
+	return ids
+}
+
+// reseal is a stored event under today's primaries.
+func (s *suite[Tx]) reseal(id string) envelope.Sealed {
+	s.t.Helper()
+	row := s.get(id)
+	sealed, _, err := s.resealer.Reseal(s.ctx, row.Received, row.Indexes)
+	s.must(err)
+	return sealed
+}
+
 // meddlingStore changes rows at the worst moment: after Reencrypt has read them, before it replaces them.
 type meddlingStore struct {
 	outboxstore.Store
@@ -207,6 +358,16 @@ type meddlingStore struct {
 }
 
 func (m *meddlingStore) Replace(ctx context.Context, replacements ...outboxstore.Replacement) ([]bool, error) {
+	m.meddle(replacements)
+	return m.Store.Replace(ctx, replacements...)
+}
+
+func (m *meddlingStore) TryReplace(ctx context.Context, replacements ...outboxstore.Replacement) ([]bool, error) {
+	m.meddle(replacements)
+	return m.Store.TryReplace(ctx, replacements...)
+}
+
+func (m *meddlingStore) meddle(replacements []outboxstore.Replacement) {
 	for _, r := range replacements {
 		if meddle := m.before[r.Row.ID]; meddle != nil {
 			if !m.again {
@@ -215,7 +376,6 @@ func (m *meddlingStore) Replace(ctx context.Context, replacements ...outboxstore
 			meddle()
 		}
 	}
-	return m.Store.Replace(ctx, replacements...)
 }
 
 func (s *suite[Tx]) writePings(first, last int) {

@@ -56,6 +56,76 @@ func testVerify[Tx any](t *testing.T, d Dialect[Tx]) {
 		}
 	})
 
+	run(t, d, "a summary by event type and by key", func(s *suite[Tx]) {
+		s.invoices(1, 120)
+		s.writePings(121, 123)
+		s.set(eventID(7), "event_version", 9)
+		want := []outboxstore.TypeCount{
+			{Rows: 1, Findings: 1},
+			{Type: invoiceType, Version: 1, Rows: 119, Findings: 1},
+			{Type: pingType, Version: 1, Rows: 3},
+		}
+		s.must(s.db.SetIndex(s.ctx, eventID(9), "tax_id", false, nil))
+		primaries := s.primaries()
+		for _, workers := range []int{1, 4} {
+			r := s.verify(outboxstore.VerifyOptions{Workers: workers})
+			if !slices.Equal(r.Types, want) {
+				s.t.Errorf("types %+v, want %+v", r.Types, want)
+			}
+			if len(r.Keys) != 2 || r.Keys[0].KeyID != primaries[1] || r.Keys[1].KeyID != primaries[0] || r.Keys[0].Rows != 119 || r.Keys[1].Rows != 119 {
+				s.t.Errorf("keys %+v of %v", r.Keys, primaries)
+			}
+		}
+	})
+
+	run(t, d, "an index of a former version is index-stale", func(s *suite[Tx]) {
+		s.invoices(1, 3)
+		changed := strings.Replace(invoiceSchema, `{"name": "tax_id"}`, `{"name": "tax_id", "normalize": ["trim"], "previous": [{"normalize": []}]}`, 1)
+		if changed == invoiceSchema {
+			s.t.Fatal("the schema was not changed")
+		}
+		reg, err := schema.LoadFS(fstest.MapFS{invoiceType + ".v1.json": {Data: []byte(changed)}, pingType + ".v1.json": {Data: []byte(pingSchema)}})
+		s.must(err)
+		s.registry = reg
+		s.expectFound(s.verifier(true), map[string]string{"index-stale warning": "3 1,2,3"})
+		r, err := outboxstore.Verify(s.ctx, s.store, s.verifier(false), outboxstore.VerifyOptions{})
+		s.must(err)
+		if r.Findings+r.Warnings != 0 || !slices.ContainsFunc(r.NotChecked, func(n envelope.NotChecked) bool { return n.Kind == envelope.KindIndexStale }) {
+			s.t.Errorf("without keys: %+v", r)
+		}
+	})
+
+	run(t, d, "a destroyed key is key-disabled", func(s *suite[Tx]) {
+		s.invoices(1, 2)
+		former, err := s.ring.Keyring.Primary(keyring.Seal)
+		s.must(err)
+		s.ring.Rotate(keyring.Seal)
+		s.ring.SetState(keyring.Seal, former.ID(), keyring.Disabled)
+		s.ring.SetState(keyring.Seal, former.ID(), keyring.Destroyed)
+		s.ring.Refresh()
+		want := map[string]string{"key-disabled finding": "10 1,2"}
+		s.expectFound(s.verifier(true), want)
+		s.expectFound(s.verifier(false), want)
+	})
+
+	run(t, d, "every kind there is was found by some test here", func(s *suite[Tx]) {
+		covered := map[string]bool{"key-stale": true, "index-key-stale": true, "key-disabled": true, "index-stale": true} // tests of their own
+		for _, damage := range damages[Tx]() {
+			for _, kind := range append(slices.Clone(damage.with), damage.without...) {
+				covered[strings.Fields(kind)[0]] = true
+			}
+		}
+		for _, kind := range []envelope.Kind{
+			envelope.KindPlaintext, envelope.KindMisplaced, envelope.KindMalformed, envelope.KindUndeclared, envelope.KindSchemaUnknown,
+			envelope.KindSchemaMismatch, envelope.KindIndexOrphan, envelope.KindKeyUnknown, envelope.KindKeyDisabled, envelope.KindKeyStale,
+			envelope.KindIndexKeyStale, envelope.KindIndexStale, envelope.KindIndexMissing, envelope.KindUnopenable, envelope.KindInvalid, envelope.KindIndexMismatch,
+		} {
+			if !covered[string(kind)] {
+				s.t.Errorf("no damage shows %s", kind)
+			}
+		}
+	})
+
 	for name, damage := range damages[Tx]() {
 		run(t, d, name, func(s *suite[Tx]) {
 			s.invoices(1, 5)

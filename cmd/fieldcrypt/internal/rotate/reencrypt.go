@@ -22,13 +22,14 @@ import (
 
 // reencryption brings the rows of every configured outbox under the primaries.
 type reencryption struct {
+	flags    *flags
 	session  *cli.Session
 	registry *schema.Registry
 	stores   []connect.OpenOutbox
 }
 
 // prepare opens the schemas and the outboxes. The keyrings are loaded when the new keys are primary.
-func prepare(ctx context.Context, s *cli.Session) (*reencryption, error) {
+func (f *flags) prepare(ctx context.Context, s *cli.Session) (*reencryption, error) {
 	reg, err := connect.Schemas(s)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func prepare(ctx context.Context, s *cli.Session) (*reencryption, error) {
 	if err != nil {
 		return nil, err
 	}
-	re := &reencryption{session: s, registry: reg, stores: stores}
+	re := &reencryption{flags: f, session: s, registry: reg, stores: stores}
 	if err := re.checkTables(ctx); err != nil {
 		re.close()
 		return nil, err
@@ -81,12 +82,16 @@ func (re *reencryption) run(ctx context.Context, dryRun bool) error {
 		return err
 	}
 	under := slices.Sorted(maps.Keys(primary))
+	var fresh []string
+	if re.flags.resume {
+		fresh = under
+	}
 	var failed int64
 	for _, store := range re.stores {
 		var result outboxstore.ReencryptResult
 		begin := audittrail.Entry{Operation: "re-encrypt", Store: audittrail.Fit(store.URL), KeyIDs: under}
 		err := connect.Audited(ctx, re.session, begin, func(ctx context.Context, out *audittrail.Outcome) (err error) {
-			result, err = re.store(ctx, store, resealer)
+			result, err = re.store(ctx, store, resealer, fresh)
 			tell(out, result)
 			return err
 		})
@@ -104,20 +109,30 @@ func (re *reencryption) run(ctx context.Context, dryRun bool) error {
 	return nil
 }
 
-func (re *reencryption) store(ctx context.Context, store connect.OpenOutbox, resealer *envelope.Resealer) (outboxstore.ReencryptResult, error) {
+func (re *reencryption) store(ctx context.Context, store connect.OpenOutbox, resealer *envelope.Resealer, fresh []string) (outboxstore.ReencryptResult, error) {
 	progress := re.session.Terminal.Progress()
 	defer progress.Done()
+	pace, err := connect.PaceOf(ctx, re.session, store)
+	if err != nil {
+		return outboxstore.ReencryptResult{}, err
+	}
+	workers := re.flags.workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
 	return outboxstore.Reencrypt(ctx, store, resealer, outboxstore.ReencryptOptions{
+		Fresh:        fresh,
 		Indexes:      re.registry.Indexes(),
+		MaxRate:      re.flags.maxRate,
 		MaxFailedIDs: -1, // cli.md: with their ids
 		OnFailure: func(_ string, err error) {
 			e := failure.Explain(err)
 			re.session.Terminal.Report(e.Message, e.Hint)
 		},
 		Progress: func(r outboxstore.ReencryptResult) {
-			progress.Set("re-encrypting: %d rotated, %d skipped, %d failed", r.Rotated, r.Skipped, r.Failed)
+			progress.Set("re-encrypting: %d rotated, %d skipped, %d failed%s", r.Rotated, r.Skipped, r.Failed, pace.Tell(r.Rows()))
 		},
-		Workers: runtime.GOMAXPROCS(0),
+		Workers: workers,
 	})
 }
 

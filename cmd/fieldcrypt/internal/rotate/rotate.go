@@ -18,31 +18,37 @@ import (
 type flags struct {
 	dryRun        bool
 	ifOlderThan   duration.Value
+	maxRate       float64
 	name          string
 	now           bool
 	promote       bool
 	purpose       string
 	reEncrypt     bool
 	reEncryptOnly bool
+	resume        bool
 	retireKeys    bool
 	retireOnly    bool
 	retireAfter   duration.Value
 	stage         bool
+	workers       int
 }
 
 func (f *flags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, change nothing")
 	set.Var(&f.ifOlderThan, "if-older-than", "make no new key while the primary is younger than `DURATION`, such as 90d: for cron")
+	set.Float64Var(&f.maxRate, "max-rate", 0, "re-encrypt at most `ROWS` a second, to spare the database (default: no bound)")
 	set.StringVar(&f.name, "name", settings.DefaultKeyring, "rotate the keyring of this `NAME`")
 	set.BoolVar(&f.now, "now", false, "do not wait: for a single process, or an emergency")
 	set.BoolVar(&f.promote, "promote", false, "only promote the key that is staged, if its time has come")
 	set.StringVar(&f.purpose, "purpose", string(keyring.Seal), "rotate `seal|index|all` keys")
 	set.BoolVar(&f.reEncrypt, "re-encrypt", false, "then bring stored rows, ciphertexts and indexes, under the primaries")
 	set.BoolVar(&f.reEncryptOnly, "re-encrypt-only", false, "only bring stored rows under the primaries; no key is made")
+	set.BoolVar(&f.resume, "resume", false, "leave out rows whose key_ids name today's primaries alone, after a run that was broken off")
 	set.BoolVar(&f.retireKeys, "retire", false, "then disable the keys that nothing needs any more")
 	set.Var(&f.retireAfter, "retire-after", "disable no key before it has ceased to be primary for this `DURATION` (default 30d)")
 	set.BoolVar(&f.retireOnly, "retire-only", false, "only disable the keys that nothing needs any more; no key is made")
 	set.BoolVar(&f.stage, "stage", false, "only stage a key")
+	set.IntVar(&f.workers, "workers", 0, "re-encrypt with `N` workers at once (default: one for each processor)")
 }
 
 // New returns the command.
@@ -58,7 +64,10 @@ any point. Of two runs at once the loser says which revision and actor won, and 
 
 With --re-encrypt stored rows are then sealed anew under the primaries, in small
 transactions, beside writers and other resealers; a row is changed only if it still is what
-was read, and one that does not open is left as it is and named (exit 3).
+was read, and one that does not open is left as it is and named (exit 3). Any number of runs
+may share a table. One that was broken off goes on when it is run again: fresh rows are read,
+opened and left alone. --resume spares that, and believes the key_ids of the rows, which
+nothing authenticates: before a key is retired, run once without it.
 
 With --retire, keys that ceased to be primary --retire-after ago and that nothing needs are
 then disabled: every store that the keyring lists (fieldcrypt keys stores) is asked, and one
@@ -67,6 +76,7 @@ that cannot be asked is named and ends it (exit 1). What holds a key back is sai
   fieldcrypt rotate --if-older-than 90d
   fieldcrypt rotate --stage && sleep 600 && fieldcrypt rotate --promote
   fieldcrypt rotate --now --purpose all --re-encrypt
+  fieldcrypt rotate --re-encrypt-only --max-rate 500
   fieldcrypt rotate --purpose all --if-older-than 90d --re-encrypt --retire`,
 		Args: cli.NoArgs,
 		RunE: app.RunE(cli.Command{Run: f.run}),
@@ -87,12 +97,16 @@ func (f *flags) check() error {
 		{f.stage && f.retireKeys, "--stage and --retire"},
 		{f.retireOnly && (f.stage || f.promote || f.now || f.ifOlderThan.IsSet || f.reEncrypt || f.reEncryptOnly), "--retire-only and what makes, promotes or re-encrypts"},
 		{f.retireAfter.IsSet && !f.retireKeys && !f.retireOnly, "--retire-after and no --retire or --retire-only"},
+		{!f.reEncrypt && !f.reEncryptOnly && (f.maxRate != 0 || f.resume || f.workers != 0), "--max-rate, --resume or --workers and no --re-encrypt or --re-encrypt-only"},
 		{f.reEncryptOnly && (f.stage || f.promote || f.now || f.ifOlderThan.IsSet), "--re-encrypt-only and what makes or promotes a key"},
 	}
 	for _, c := range conflicts {
 		if c.given {
 			return failure.New(failure.Usage, "see `fieldcrypt rotate --help`", "%s do not go together", c.names)
 		}
+	}
+	if f.maxRate < 0 || f.workers < 0 {
+		return failure.New(failure.Usage, "", "--max-rate and --workers must not be negative")
 	}
 	_, err := f.purposes()
 	return err
@@ -121,7 +135,7 @@ func (f *flags) run(ctx context.Context, s *cli.Session, _ []string) error {
 	var re *reencryption
 	if f.reEncrypt || f.reEncryptOnly {
 		var err error
-		if re, err = prepare(ctx, s); err != nil {
+		if re, err = f.prepare(ctx, s); err != nil {
 			return err
 		}
 		defer re.close()

@@ -14,6 +14,7 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/connect"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/duration"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
+	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/terminal"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
@@ -35,7 +36,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.since, "since", "", "look at rows created since `TIME`, RFC 3339 or a duration such as 2d")
 	set.BoolVar(&f.snapshot, "snapshot", false, "read one consistent view, which holds back the database's clean-up")
 	set.BoolVar(&f.strict, "strict", false, "exit 3 for warnings too")
-	set.IntVar(&f.workers, "workers", 0, "verify `N` rows at once (default: one for each processor)")
+	set.IntVar(&f.workers, "workers", 0, "verify with `N` workers at once (default: one for each processor)")
 }
 
 // New returns the command.
@@ -53,13 +54,15 @@ schema-mismatch, index-orphan, and by the keyring's clear part key-unknown and k
 warnings are key-stale, index-key-stale, index-stale and index-missing. With keys, which is the default
 where a keyring is configured, also unopenable, invalid, index-mismatch, and index-missing is
 a finding. Findings are exit 3, warnings only with --strict. What could not be checked is
-listed as not checked. --keyless asks for no passphrase, and in Vault only reads the
-keyring's document: a policy with read on it is enough.`,
+listed as not checked. A summary tells rows by event type and by key. With --output junit or
+sarif each kind has at most ten examples; a row's is named outbox/ID. --keyless asks for no
+passphrase, and in Vault only reads the keyring's document: a policy with read on it is enough.`,
 		Example: `  fieldcrypt verify
   fieldcrypt verify --keyless --since 2d --strict
+  fieldcrypt verify --output sarif > verify.sarif
   kcat -C -e -t invoices | fieldcrypt verify -`,
 		Args: cobra.ArbitraryArgs,
-		RunE: app.RunE(cli.Command{Run: f.run}),
+		RunE: app.RunE(cli.Command{Run: f.run, Outputs: []string{settings.JUnit, settings.SARIF}}),
 	}
 	f.bind(cmd.Flags())
 	return cmd
@@ -86,11 +89,18 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 	if err != nil {
 		return err
 	}
+	report, err := newReport(s)
+	if err != nil {
+		return err
+	}
 	var total outcome
 	if len(files) > 0 {
-		total, err = verifyLines(ctx, s, verifier, files)
+		total, err = verifyLines(ctx, s, verifier, files, f.workerCount(), report)
 	} else {
-		total, err = f.stores(ctx, s, reg, stores, verifier, since)
+		total, err = f.stores(ctx, s, reg, stores, verifier, since, report)
+	}
+	if err == nil {
+		err = report.close()
 	}
 	switch {
 	case err != nil:
@@ -107,8 +117,8 @@ func (f *flags) run(ctx context.Context, s *cli.Session, files []string) error {
 type outcome struct{ findings, warnings int64 }
 
 func (f *flags) check(s *cli.Session, files []string) (since time.Time, err error) {
-	if len(files) > 0 && (f.sample != 0 || f.since != "" || f.snapshot || f.workers != 0) {
-		return since, failure.New(failure.Usage, "they are for the rows of an outbox", "--sample, --since, --snapshot and --workers do not go with FILE")
+	if len(files) > 0 && (f.sample != 0 || f.since != "" || f.snapshot) {
+		return since, failure.New(failure.Usage, "they are for the rows of an outbox", "--sample, --since and --snapshot do not go with FILE")
 	}
 	if f.sample < 0 || f.workers < 0 {
 		return since, failure.New(failure.Usage, "", "--sample and --workers must not be negative")
@@ -124,6 +134,13 @@ func (f *flags) check(s *cli.Session, files []string) (since time.Time, err erro
 		return since, failure.New(failure.Usage, "write 2026-11-30T12:00:00Z or 2d", "--since: %q is neither an RFC 3339 time nor a duration", f.since)
 	}
 	return s.Now().Add(-ago), nil
+}
+
+func (f *flags) workerCount() int {
+	if f.workers > 0 {
+		return f.workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // verifier has keys where a keyring is configured.
@@ -142,23 +159,24 @@ func (f *flags) verifier(ctx context.Context, s *cli.Session, reg *schema.Regist
 	return envelope.NewVerifier(reg, envelope.VerifierOptions{Keyrings: rings})
 }
 
-func (f *flags) stores(ctx context.Context, s *cli.Session, reg *schema.Registry, stores []connect.OpenOutbox, verifier *envelope.Verifier, since time.Time) (total outcome, err error) {
-	workers := f.workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+func (f *flags) stores(ctx context.Context, s *cli.Session, reg *schema.Registry, stores []connect.OpenOutbox, verifier *envelope.Verifier, since time.Time, report *report) (total outcome, err error) {
 	for _, store := range stores {
 		if err := checkIndexes(ctx, s, store, reg); err != nil {
 			return total, err
 		}
 		progress := s.Terminal.Progress()
+		pace, err := connect.PaceOf(ctx, s, store)
+		if err != nil {
+			return total, err
+		}
 		result, err := outboxstore.Verify(ctx, store, verifier, outboxstore.VerifyOptions{
-			Logger:   s.Log,
-			Progress: func(rows int64) { progress.Set("verified %d rows", rows) },
-			Sample:   f.sample,
-			Since:    since,
-			Snapshot: f.snapshot,
-			Workers:  workers,
+			Logger:    s.Log,
+			OnFinding: func(id string, found envelope.Finding) { report.found("", 0, 0, id, found) },
+			Progress:  func(rows int64) { progress.Set("verified %d rows%s", rows, pace.Tell(rows)) },
+			Sample:    f.sample,
+			Since:     since,
+			Snapshot:  f.snapshot,
+			Workers:   f.workerCount(),
 		})
 		progress.Done()
 		if err != nil {
@@ -168,7 +186,7 @@ func (f *flags) stores(ctx context.Context, s *cli.Session, reg *schema.Registry
 		if len(stores) > 1 {
 			name = store.URL
 		}
-		if err := say(s, name, result); err != nil {
+		if err := report.say(name, result); err != nil {
 			return total, err
 		}
 		total.findings += result.Findings
