@@ -189,6 +189,8 @@ func (k *Keyring) log(level slog.Level, message string, revision uint64, err err
 func (k *Keyring) tell(kind EventKind, err error) {
 	k.metrics.count(kind)
 	if k.opts.OnEvent != nil {
+		k.telling <- struct{}{}
+		defer func() { <-k.telling }()
 		k.opts.OnEvent(Event{Kind: kind, Keyring: k.name, Revision: k.Revision(), At: k.opts.Now(), Loaded: k.Loaded(), Err: err})
 	}
 }

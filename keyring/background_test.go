@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -331,4 +332,30 @@ func collect(t testing.TB, reader *metric.ManualReader) map[string]float64 {
 		}
 	}
 	return got
+}
+
+func TestOneEventIsToldAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ring := keyringtest.NewRing(t, keyringtest.Options{})
+		ring.Keyring.Close()
+		var telling, together atomic.Int32
+		k := opened(t, ring, keyring.Options{RefreshInterval: -1, MaxStale: time.Hour, OnEvent: func(keyring.Event) {
+			if telling.Add(1) > 1 {
+				together.Add(1)
+			}
+			time.Sleep(time.Minute)
+			telling.Add(-1)
+		}})
+		ring.Store.Fail(errors.New("away"))
+		time.Sleep(29*time.Minute + 30*time.Second)
+		// The background says that it is getting stale while this refresh says that it failed.
+		if err := k.Refresh(ctx); err == nil {
+			t.Error("a refresh of a store that is away")
+		}
+		time.Sleep(5 * time.Minute)
+		if n := together.Load(); n != 0 {
+			t.Errorf("%d events were told while another one was", n)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package keyring_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -263,6 +264,40 @@ func TestAKeyringThatDoesNotOpenIsReplacedOnlyWhenAsked(t *testing.T) {
 	if d.Revision() != 8 {
 		t.Errorf("revision %d, want one above the 7 of the document that did not open", d.Revision())
 	}
+}
+
+func TestAnOutageIsNoReasonToReplaceAKeyring(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	backup, _ := backedUp(t, ring.Manager)
+	only := ring.Stage(keyring.Seal) // the stored document alone holds it
+	for _, why := range []error{retryable{}, context.DeadlineExceeded} {
+		away := newManager(t, "default", ring.Store, awayKEK{ring.KEK, why}, clockAt(noon))
+		var unreadable *keyring.UnreadableError
+		if _, err := away.PlanRestore(ctx, backup, keyring.RestoreOptions{ReplaceUnreadable: true}); !errors.Is(err, why) || errors.As(err, &unreadable) {
+			t.Errorf("%v: %v", why, err)
+		}
+	}
+	ring.Refresh()
+	if _, err := ring.Keyring.Key(ctx, keyring.Seal, only); err != nil {
+		t.Error(err)
+	}
+}
+
+// retryable is an outage as a KEK tells of it.
+type retryable struct{}
+
+func (retryable) Error() string   { return "sealed" }
+func (retryable) Retryable() bool { return true }
+
+// awayKEK decrypts nothing for the moment.
+type awayKEK struct {
+	*keyringtest.KEK
+	why error
+}
+
+func (k awayKEK) DecryptWithContext(context.Context, []byte, []byte) ([]byte, error) {
+	return nil, k.why
 }
 
 func TestARestoreThatSomebodyWasFasterThanWritesNothing(t *testing.T) {

@@ -20,7 +20,8 @@ type CreateOptions struct {
 }
 
 // Create stores a new keyring with a primary seal key and a primary index key.
-// If there is one already the error is [ErrExists], and nothing is written.
+// If there is one already the error is [ErrExists], and nothing is written. If
+// there was one, as the manager's Memory tells, it is a *[LostError].
 func (m *Manager) Create(ctx context.Context, opts CreateOptions) (*Description, error) {
 	if !printable(m.opts.Actor, maxAuthorBytes) {
 		return nil, &ActorError{}
@@ -30,6 +31,9 @@ func (m *Manager) Create(ctx context.Context, opts CreateOptions) (*Description,
 		return nil, err
 	}
 	if err := m.refuseExisting(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.refuseLost(ctx); err != nil {
 		return nil, err
 	}
 	for _, o := range opts.Others {
@@ -95,6 +99,40 @@ func (m *Manager) refuseExisting(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrExists, err)
 	}
 	return &ExistsError{Keyring: d.name, Revision: d.revision, Author: d.latest().Author}
+}
+
+// refuseLost refuses a keyring that other processes have seen under this KEK: it
+// was lost, data is under its keys, and each process that knows of it would take
+// a new one for a store that went back.
+func (m *Manager) refuseLost(ctx context.Context) error {
+	known, err := recall(ctx, m.opts.Memory, m.name)
+	if err != nil {
+		return err
+	}
+	for _, s := range known {
+		if s.KEK == m.kek.URI() {
+			return &LostError{Keyring: m.name, Revision: s.Revision, KEK: s.KEK}
+		}
+	}
+	return nil
+}
+
+// LostError says that a keyring is not stored any more, and that processes have
+// seen it: a new one is not its successor. Nothing was written.
+type LostError struct {
+	Keyring string
+	// Revision is the highest that was seen, KEK what sealed it.
+	Revision uint64
+	KEK      string
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("keyring %s existed, up to revision %d, and is not stored any more; no new one was made", e.Keyring, e.Revision)
+}
+
+// Hint says what to do next.
+func (e *LostError) Hint() string {
+	return "restore it from a backup: fieldcrypt keys restore; if nothing was sealed under it, seal the new one by another key than " + e.KEK
 }
 
 // proveBinding proves that the KEK honours associated data: what was sealed

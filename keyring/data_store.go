@@ -45,7 +45,13 @@ func newDataStore(s DataStore) (DataStore, error) {
 
 // naming are the parameters of a server's URL that tell one database, or one
 // table, from another. A password may stand among the rest.
-var naming = []string{"host", "port", "dbname", "table"}
+var naming = []string{"host", "port", "dbname", "service", "table"}
+
+// namesDatabase says whether a server's URL names its database. Where it does
+// not, the user does: libpq then takes the user's name.
+func namesDatabase(u *url.URL) bool {
+	return strings.Trim(u.Path, "/") != "" || u.Query().Get("dbname") != ""
+}
 
 // withoutPassword keeps what names a store, and the user. What cannot be read as
 // a URL, and so may hide a password, is refused.
@@ -67,11 +73,18 @@ func withoutPassword(text string) (string, error) {
 			kept[name] = values
 		}
 	}
+	if user := u.Query()["user"]; len(user) > 0 && !namesDatabase(u) {
+		kept["user"] = user
+	}
+	if shown.Host == "" && shown.User == nil && shown.Path == "" {
+		shown.Path = "/" // so that it stays a server's URL
+	}
 	shown.RawQuery = kept.Encode()
 	return shown.String(), nil
 }
 
-// Is says whether a URL names the same place, whoever the user is.
+// Is says whether a URL names the same place, whoever the user is. Where neither
+// names a database, the user's name is the database's.
 func (s DataStore) Is(storeURL string) bool {
 	mine, errMine := place(s.URL)
 	theirs, errTheirs := place(storeURL)
@@ -87,7 +100,9 @@ func place(storeURL string) (string, error) {
 	if err != nil {
 		return "", &DataStoreError{}
 	}
-	u.User = nil
+	if namesDatabase(u) {
+		u.User = nil
+	}
 	if u.Scheme == "postgresql" {
 		u.Scheme = "postgres"
 	}

@@ -30,6 +30,11 @@ type DestroyOptions struct {
 	// AssumeUnused destroys a key although the keyring lists no store that could
 	// be asked. Defaults to an *[UnlistedError].
 	AssumeUnused bool
+	// NotPrimaryFor is for how long the key must have ceased to be primary: a
+	// process that cannot refresh goes on writing under it for its MaxStale, and
+	// what it writes after the key is destroyed never opens. -1 for no waiting.
+	// Defaults to 24 hours, as MaxStale does.
+	NotPrimaryFor time.Duration
 }
 
 // Destroy removes the bytes of a disabled key for good: from the document, from
@@ -40,14 +45,17 @@ type DestroyOptions struct {
 //
 // A call that was interrupted is made again: it does what is left to do.
 //
-// Errors: *[KeyStateError] for a key that is not disabled, and those of
-// [Manager.Disable].
+// Errors: *[KeyStateError] for a key that is not disabled, *[TooEarlyError], and
+// the others of [Manager.Disable].
 func (m *Manager) Destroy(ctx context.Context, p Purpose, id KeyID, opts DestroyOptions) (*Changed, error) {
 	before, err := m.Describe(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if k, _ := before.Key(p, id); k.State != Destroyed {
+		if err := m.writtenUnder(before, p, id, opts.NotPrimaryFor); err != nil {
+			return nil, err
+		}
 		if err := m.free(ctx, before, p, id, opts.Ask, opts.AssumeUnused); err != nil {
 			return nil, err
 		}
@@ -62,6 +70,23 @@ func (m *Manager) Destroy(ctx context.Context, p Purpose, id KeyID, opts Destroy
 	info, _ := d.Key(p, id)
 	m.logChange(ctx, "key destroyed", d.doc, info)
 	return &Changed{Key: info, Keyring: d}, nil
+}
+
+// writtenUnder refuses a disabled key that was primary so recently that a process
+// which has not been refreshed since may still write under it.
+func (m *Manager) writtenUnder(d *Description, p Purpose, id KeyID, wait time.Duration) error {
+	r := d.doc.find(p, id)
+	if r == nil || r.state != Disabled || wait < 0 {
+		return nil
+	}
+	if wait == 0 {
+		wait = defaultMaxStale
+	}
+	ceased, was := r.ceased()
+	if possible := ceased.Add(wait); was && m.now().Before(possible) {
+		return &TooEarlyError{Keyring: m.name, Purpose: p, ID: id, Possible: possible, Destroy: true}
+	}
+	return nil
 }
 
 func (m *Manager) removeKey(ctx context.Context, p Purpose, id KeyID, ifRevision uint64) (*Description, error) {

@@ -16,8 +16,8 @@ type DisableOptions struct {
 	// be asked. Defaults to an *[UnlistedError].
 	AssumeUnused bool
 	// NotPrimaryFor is for how long the key must have ceased to be primary.
-	// Defaults to the keyring's propagation time, after which no process writes
-	// under it any more.
+	// Defaults to the keyring's propagation time, after which no process that can
+	// refresh writes under it any more.
 	NotPrimaryFor time.Duration
 	// IfRevision makes the change only to this revision; another one is a
 	// *ChangedError. Defaults to any revision.

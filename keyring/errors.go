@@ -245,7 +245,8 @@ func (e *ExistsError) Hint() string {
 }
 
 // TooEarlyError: a staged key may not become primary yet, since some process
-// may not have loaded it.
+// may not have loaded it; or one that was primary may not be taken out of use,
+// since some process may still write under it.
 type TooEarlyError struct {
 	Keyring  string
 	Purpose  Purpose
@@ -253,9 +254,14 @@ type TooEarlyError struct {
 	Possible time.Time
 	// Disable says that the key was to be disabled, not promoted.
 	Disable bool
+	// Destroy says that it was to be destroyed.
+	Destroy bool
 }
 
 func (e *TooEarlyError) Error() string {
+	if e.Destroy {
+		return fmt.Sprintf("keyring %s: %s key %s cannot be destroyed before %s: it was primary, and a process that could not refresh since may still write under it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
+	}
 	if e.Disable {
 		return fmt.Sprintf("keyring %s: %s key %s cannot be disabled before %s: it was primary, and a process may still write under it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
 	}
@@ -264,6 +270,9 @@ func (e *TooEarlyError) Error() string {
 
 // Hint says how to go on.
 func (e *TooEarlyError) Hint() string {
+	if e.Destroy {
+		return "run it again then, or use --now if every process has loaded the keyring since"
+	}
 	if e.Disable {
 		return "run it again then"
 	}

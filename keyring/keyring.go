@@ -79,6 +79,8 @@ type Keyring struct {
 	unknown unknownIDs
 	fresh   freshness
 	metrics *metrics
+	// telling holds one element while somebody calls OnEvent: the background judges the age while a refresh runs.
+	telling chan struct{}
 	// seen is touched by one flight at a time.
 	seen watermark
 	stop context.CancelFunc
@@ -100,6 +102,8 @@ func Open(ctx context.Context, name string, store Store, kek KEK, opts Options) 
 		key:   kek,
 		life:  life,
 		stop:  stop,
+
+		telling: make(chan struct{}, 1),
 	}
 	if err := k.reload(ctx); err != nil {
 		stop()

@@ -159,6 +159,35 @@ func TestADisabledKeyIsEnabledAndOpensAgain(t *testing.T) {
 	}
 }
 
+// A process whose refreshes fail goes on writing under the former primary for its MaxStale.
+func TestAKeyIsDestroyedOnlyWhenNoProcessCanWriteUnderItAnyMore(t *testing.T) {
+	t.Parallel()
+	ring, m, c, id := rotated(t)
+	promoted := c.Now().Add(-time.Hour)
+	if _, err := m.Disable(ctx, keyring.Seal, id, keyring.DisableOptions{AssumeUnused: true}); err != nil {
+		t.Fatal(err)
+	}
+	e := refused[*keyring.TooEarlyError](t, m, "within the default MaxStale", func() error {
+		_, err := m.Destroy(ctx, keyring.Seal, id, keyring.DestroyOptions{AssumeUnused: true})
+		return err
+	})
+	if want := promoted.Add(24 * time.Hour); !e.Possible.Equal(want) || !e.Destroy {
+		t.Errorf("possible at %s, want %s", e.Possible, want)
+	}
+	// Who knows that every process is aware does not wait.
+	if _, err := m.Destroy(ctx, keyring.Seal, id, keyring.DestroyOptions{AssumeUnused: true, NotPrimaryFor: -1}); err != nil {
+		t.Error(err)
+	}
+	// What was never primary is under no process's pen.
+	staged := ring.Stage(keyring.Seal)
+	if _, err := m.Disable(ctx, keyring.Seal, staged, keyring.DisableOptions{AssumeUnused: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Destroy(ctx, keyring.Seal, staged, keyring.DestroyOptions{AssumeUnused: true}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOnlyADisabledKeyIsDestroyedAndNeverComesBack(t *testing.T) {
 	t.Parallel()
 	ring, m, c, id := rotated(t)
@@ -169,6 +198,7 @@ func TestOnlyADisabledKeyIsDestroyedAndNeverComesBack(t *testing.T) {
 			return err
 		}
 	}
+	c.Advance(24 * time.Hour)
 	refused[*keyring.KeyStateError](t, m, "an active key", destroy(uses(0)))
 	if _, err := m.Disable(ctx, keyring.Seal, id, keyring.DisableOptions{Ask: uses(0)}); err != nil {
 		t.Fatal(err)
@@ -235,6 +265,8 @@ func TestStoresAreListedWithoutTheirPasswords(t *testing.T) {
 		"postgres://app:s3cret@db/outbox?sslmode=require": "postgres://app@db/outbox",
 		"postgres://db/outbox?password=s3cret&table=a.b":  "postgres://db/outbox?table=a.b",
 		"postgres://db/outbox?sslpassword=s3cret":         "postgres://db/outbox",
+		"postgres://db?user=app&password=s3cret":          "postgres://db?user=app",
+		"postgres:///?service=shop&password=s3cret":       "postgres:///?service=shop",
 		"sqlite:/var/lib/app/outbox.db":                   "sqlite:/var/lib/app/outbox.db",
 		"postgres://:s3cret@db/outbox":                    "postgres://db/outbox",
 	} {
@@ -265,6 +297,17 @@ func TestStoresAreListedWithoutTheirPasswords(t *testing.T) {
 	} {
 		if same.Is(given) != want {
 			t.Errorf("%s is the same place: %t, want %t", given, !want, want)
+		}
+	}
+	// Each names another database, and a key that one needs must not be looked for in the other.
+	for a, b := range map[string]string{
+		"postgres://alice@db":          "postgres://bob@db",
+		"postgres://db?user=alice":     "postgres://db?user=bob",
+		"postgres:///?service=shop":    "postgres:///?service=crm",
+		"postgres:///app?service=shop": "postgres:///app?service=crm",
+	} {
+		if (keyring.DataStore{URL: a}).Is(b) {
+			t.Errorf("%s and %s are said to be one place", a, b)
 		}
 	}
 	for _, bad := range []string{"", "no scheme", "host=db password=s3cret", "postgres://a b:s3cret@db/", "sqlite:x@y:s3cret"} {

@@ -196,3 +196,31 @@ func (s *afterLoad) Load(ctx context.Context) ([]byte, string, error) {
 	}
 	return document, version, err
 }
+
+func TestALostKeyringIsNotSucceededByANewOne(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	memory := &inMemory{}
+	ring.Stage(keyring.Seal)
+	opened(t, ring, keyring.Options{Memory: memory})
+	ring.Store.Put(nil)
+	create := func(kek keyring.KEK) error {
+		m, err := keyring.NewManager("default", ring.Store, kek, keyring.ManagerOptions{Actor: "a test", Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Create(ctx, keyring.CreateOptions{})
+		return err
+	}
+	var lost *keyring.LostError
+	if err := create(ring.KEK); !errors.As(err, &lost) || lost.Revision != 2 {
+		t.Fatal(err)
+	}
+	hinted(t, lost)
+	if _, _, err := ring.Store.Load(ctx); !errors.Is(err, keyring.ErrNotFound) {
+		t.Errorf("something was stored: %v", err)
+	}
+	if err := create(newKEK(t)); err != nil {
+		t.Errorf("under another KEK: %v", err)
+	}
+}

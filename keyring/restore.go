@@ -257,10 +257,20 @@ func (m *Manager) stored(ctx context.Context, replace bool) (storedKeyring, erro
 	switch {
 	case err == nil:
 		s.doc = d
+	case mayPass(err):
+		return storedKeyring{}, err // it may open in a moment: that it does not open is not known
 	case !replace:
 		return storedKeyring{}, &UnreadableError{Keyring: m.name, Err: err}
 	}
 	return s, nil
+}
+
+// mayPass tells an outage from a document that does not open. Whoever replaces
+// what is stored during an outage loses the keys that only it holds.
+func mayPass(err error) bool {
+	var retryable interface{ Retryable() bool }
+	return errors.As(err, &retryable) && retryable.Retryable() ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // UnreadableError says that a keyring is stored which does not open, so that a

@@ -6,19 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/cli"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
+	"github.com/fieldcrypt/fieldcrypt/outboxstore/postgres"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
 )
 
 // DataStore names a store for a keyring's list: without a password, and a file by its whole path, since the list is read anywhere.
 func DataStore(u, query string) (keyring.DataStore, error) {
-	if schemeOf(u) == "sqlite" {
+	switch schemeOf(u) {
+	case "postgres", "postgresql":
+		// What is no URL shows its password, or names no place once that is taken out.
+		if _, _, err := postgres.ParseURL(u); err != nil {
+			return keyring.DataStore{}, err
+		}
+	case "sqlite":
 		path, table, err := sqlite.ParseURL(u)
 		if err != nil {
 			return keyring.DataStore{}, err
@@ -74,15 +80,18 @@ func countBy(ctx context.Context, u, query, id string) (rows int64, err error) {
 		err = db.QueryRowContext(ctx, query, id).Scan(&rows)
 		return rows, asked(err)
 	case "postgres", "postgresql":
-		u, _, _ := strings.Cut(u, "?table=")
-		conn, err := pgx.Connect(ctx, u)
+		dsn, _, err := postgres.ParseURL(u)
 		if err != nil {
-			return 0, asked(err)
+			return 0, err
+		}
+		conn, err := pgx.Connect(ctx, dsn)
+		if err != nil {
+			return 0, err
 		}
 		defer conn.Close(context.WithoutCancel(ctx))
 		tx, err := conn.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
 		if err != nil {
-			return 0, asked(err)
+			return 0, err
 		}
 		err = tx.QueryRow(ctx, query, id).Scan(&rows)
 		return rows, errors.Join(asked(err), tx.Rollback(ctx))

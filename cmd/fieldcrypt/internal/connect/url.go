@@ -44,10 +44,17 @@ func Redact(u string) string {
 	}
 	query := parsed.Query()
 	kept := url.Values{}
-	for _, name := range []string{"host", "port", "dbname", "table"} {
+	names := []string{"host", "port", "dbname", "service", "table"}
+	if strings.Trim(parsed.Path, "/") == "" && query.Get("dbname") == "" {
+		names = append(names, "user") // which names the database then
+	}
+	for _, name := range names {
 		if values := query[name]; len(values) > 0 {
 			kept[name] = values
 		}
+	}
+	if shown.Host == "" && shown.User == nil && shown.Path == "" {
+		shown.Path = "/" // so that it stays a server's URL
 	}
 	shown.RawQuery = kept.Encode()
 	return shown.String()

@@ -86,6 +86,9 @@ func (f *backup) make(ctx context.Context, s *cli.Session, manager *keyring.Mana
 			return err
 		}
 		defer made.Close()
+		if err := s.Terminal.Flush(); err != nil { // before anybody is told that it was made
+			return err
+		}
 		told(made)
 		s.Terminal.Note("backed up keyring %s, revision %d, digest %s", f.name, made.Description().Revision(), made.Digest())
 		return nil
