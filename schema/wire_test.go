@@ -116,7 +116,16 @@ func TestTheWireSchemaByKeyword(t *testing.T) {
 			[]string{`{"x":{"q":1}}`, `{"y":{"p":1}}`, `{"xy":{"r":1}}`, `{"z":1}`}},
 		"undeclared under a pattern that says nothing": {`{"x-gdpr-undeclared": "seal", "patternProperties": {"^x": true}, "additionalProperties": {"type": "integer"}}`,
 			[]string{`{"x":T,"z":1}`}, []string{`{"x":1}`, `{"z":"s"}`}},
-		"a false": {`{` + clear + `"properties": {"a": {` + flag + `}, "no": false}}`, []string{`{"a":T}`}, []string{`{"no":1}`, `{"no":T}`}},
+		"names that JavaScript's objects inherit": {`{"properties": {"constructor": {` + flag + `}, "__proto__": {"type": "integer", ` + flag + `}, "toString": {"type": "integer"}}, "patternProperties": {"^toString$": {"minimum": 2}}}`,
+			[]string{`{}`, `{"constructor":T,"__proto__":T,"toString":2}`}, []string{`{"constructor":1}`, `{"__proto__":1}`, `{"toString":1}`, `{"toString":"s"}`, `{"valueOf":1}`}},
+		"asking for inherited names": {`{` + clear + `"properties": {"a": {` + flag + `}}, "not": {"required": ["valueOf"]}, "dependentRequired": {"toString": ["n"], "b": ["c"]}, "dependentSchemas": {"constructor": {"required": ["n"]}}}`,
+			[]string{`{"a":T}`, `{"b":1,"c":1}`}, []string{`{"a":1}`, `{"b":1}`}},
+		"asking for inherited names in draft 7": {`{` + draft[7] + clear + `"properties": {"a": {` + flag + `}}, "dependencies": {"toString": ["n"], "constructor": {"required": ["n"]}, "b": ["c"]}}`,
+			[]string{`{"a":T}`}, []string{`{"a":1}`, `{"b":1}`}},
+		"multipleOf": {`{` + clear + `"properties": {"a": {` + flag + `}, "price": {"multipleOf": 0.01}, "n": {"multipleOf": 2}, "m": {"not": {"multipleOf": 0.1}}}}`,
+			[]string{`{"price":19.99,"n":4,"m":0.35,"a":T}`}, []string{`{"n":3}`, `{"a":1}`}},
+		"an empty enum": {`{` + clear + `"properties": {"a": {` + flag + `}, "n": {"enum": []}}}`, []string{`{"n":1,"a":T}`}, []string{`{"a":1}`}},
+		"a false":       {`{` + clear + `"properties": {"a": {` + flag + `}, "no": false}}`, []string{`{"a":T}`}, []string{`{"no":1}`, `{"no":T}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"maps"
+	"math/big"
 	"slices"
 )
 
@@ -345,7 +346,11 @@ func (b *wireBody) keyword(m member) {
 	d, n := b.d, b.n
 	draft := n.d.draft.number
 	switch m.name {
-	case "type", "multipleOf", "minProperties", "maxProperties", "required", "minItems", "maxItems", "minLength", "maxLength":
+	case "multipleOf":
+		if !fractional(m.value, n.d) {
+			b.copy(m)
+		}
+	case "type", "minProperties", "maxProperties", "required", "minItems", "maxItems", "minLength", "maxLength":
 		b.copy(m)
 	case "minimum", "maximum":
 		if exclusive := n.raw.member("exclusiveM" + m.name[1:]); exclusive != nil && exclusive.kind == 't' {
@@ -361,6 +366,9 @@ func (b *wireBody) keyword(m member) {
 			b.copy(m)
 		}
 	case "const", "enum":
+		if m.name == "enum" && len(m.value.items) == 0 {
+			return // jsonschema/v5 takes it for no enum, and ajv takes no schema with it
+		}
 		if (draft >= 6 || m.name == "enum") && (b.q == nil || d.rule.keepValues || !d.comparesContainers(n)) {
 			b.copy(m)
 		}
@@ -374,7 +382,7 @@ func (b *wireBody) keyword(m member) {
 		}
 	case "dependentRequired":
 		if draft >= 2019 {
-			b.copy(m)
+			b.dependents(m)
 		}
 	case "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames", "dependentSchemas", "dependencies":
 		b.objectKeyword(m)
@@ -465,13 +473,15 @@ func (b *wireBody) patternProperties() {
 	}
 }
 
-// dependents writes dependentSchemas, or dependencies as dependentSchemas and dependentRequired. Where one schema has both, an allOf keeps them
-// apart.
+// dependents writes dependentSchemas or dependentRequired, or dependencies as both. Where one schema has these too, an allOf keeps them apart.
 func (b *wireBody) dependents(m member) {
 	schemas, required := wireMember{key: "dependentSchemas"}, wireMember{key: "dependentRequired"}
 	raw := ""
 	at := child(b.n.pointer, m.name)
 	for _, e := range m.value.members {
+		if inherited(e.name) {
+			continue // ajv would always find that member
+		}
 		if e.value.kind == '[' {
 			if raw != "" {
 				raw += ", "
@@ -625,6 +635,19 @@ func formatsAgree(name string) bool {
 	return false
 }
 
+// fractional reports a number that is no integer: who computes with floating point takes 19.99 for no multiple of 0.01.
+func fractional(v *value, d *document) bool {
+	r, ok := new(big.Rat).SetString(d.text(v))
+	return !ok || !r.IsInt()
+}
+
+// namesInherited reports that a keyword asks whether a member is there that ajv finds in every object.
+func namesInherited(v *value) bool {
+	return slices.ContainsFunc(v.items, func(item *value) bool { return inherited(item.str) }) || slices.ContainsFunc(v.members, func(m member) bool {
+		return inherited(m.name) || namesInherited(&value{items: m.value.items})
+	})
+}
+
 // findInexact finds the schemas that 2020-12 cannot say, or that validators read differently, at or below: their rejection may not count.
 func (d *wireDeriver) findInexact() {
 	p := d.plan
@@ -690,6 +713,14 @@ func (d *wireDeriver) inexactItself(n *node) bool {
 			}
 		case "regexProperties":
 			return true // of jsonschema/v5 alone
+		case "multipleOf":
+			if fractional(m.value, n.d) {
+				return true
+			}
+		case "required", "dependentRequired", "dependentSchemas", "dependencies":
+			if namesInherited(m.value) {
+				return true
+			}
 		case "unevaluatedItems":
 			if d.counts(n) {
 				return true // only in 2020-12 contains evaluates items

@@ -126,9 +126,50 @@ func (m *wireMember) children(visit func(*wireNode)) {
 	}
 }
 
+// inherited reports a name that every object of JavaScript has, from its prototype. ajv (8.17) reads the members of an event without asking
+// whose they are: it judges one of these names by the prototype's where the event has none, and does not see __proto__ where it has.
+func inherited(name string) bool {
+	switch name {
+	case "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+		"__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__":
+		return true
+	}
+	return false
+}
+
+// asPatterns writes properties with inherited names as patterns, for which ajv asks the event alone. It says the same.
+func (n *wireNode) asPatterns() {
+	props := slices.IndexFunc(n.members, func(m wireMember) bool { return m.key == "properties" })
+	if props < 0 || !slices.ContainsFunc(n.members[props].named, func(p wireNamed) bool { return inherited(p.name) }) {
+		return
+	}
+	patterns := slices.IndexFunc(n.members, func(m wireMember) bool { return m.key == "patternProperties" })
+	if patterns < 0 {
+		patterns = len(n.members)
+		n.members = append(n.members, wireMember{key: "patternProperties"})
+	}
+	to := &n.members[patterns]
+	own := n.members[props].named
+	n.members[props].named = nil
+	for _, p := range own {
+		if !inherited(p.name) {
+			n.members[props].named = append(n.members[props].named, p)
+			continue
+		}
+		p.name = "^" + p.name + "$"
+		if i := slices.IndexFunc(to.named, func(o wireNamed) bool { return o.name == p.name }); i >= 0 {
+			both := wireMember{key: "allOf", list: []*wireNode{to.named[i].node, p.node}}
+			to.named[i].node = &wireNode{members: []wireMember{both}}
+			continue
+		}
+		to.named = append(to.named, p)
+	}
+}
+
 // apart gives patternProperties, with the keywords that look at it, a schema of its own beside other applicators. It says the same; ajv (8.17)
 // throws on some payloads where a sibling anyOf or allOf has noted evaluated properties before it.
 func (n *wireNode) apart() {
+	n.asPatterns()
 	has := func(keys ...string) bool {
 		return slices.ContainsFunc(n.members, func(m wireMember) bool { return slices.Contains(keys, m.key) })
 	}
