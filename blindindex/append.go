@@ -32,10 +32,12 @@ func (ix *Index) appendString(dst, text []byte) (out []byte, done bool) {
 		return dst, false
 	}
 	content := text[1 : len(text)-1]
+	strange := uint8(0)
 	for _, c := range content {
-		if c < ' ' || c >= 0x80 || c == '\\' || c == '"' {
-			return dst, false
-		}
+		strange |= notPlain[c]
+	}
+	if strange != 0 {
+		return dst, false
 	}
 	from := len(dst) + 1
 	out = append(append(dst, stringMessage), content...)
@@ -53,6 +55,16 @@ func (ix *Index) appendString(dst, text []byte) (out []byte, done bool) {
 	clear(out[len(out):end]) // so that nothing is left beyond what the caller knows of
 	return out, true
 }
+
+// notPlain marks the bytes that do not stand for themselves in a JSON string, or are not ASCII.
+var notPlain = func() (t [256]uint8) {
+	for c := range t {
+		if c < ' ' || c >= 0x80 || c == '\\' || c == '"' {
+			t[c] = 1
+		}
+	}
+	return t
+}()
 
 // ascii applies the steps to a text of ASCII without control characters, in place; ok is false for a step that has no such form. On ASCII no
 // step depends on the Unicode version.
@@ -83,11 +95,12 @@ func (n *Normalizer) ascii(text []byte) (normalized []byte, ok bool) {
 			text = text[len(text)-4:]
 		case "nfkc":
 		case "casefold", "casefold-tr":
+			turkish := s.name == "casefold-tr"
 			for i, c := range text {
-				if c < 'A' || c > 'Z' {
+				if c-'A' > 'Z'-'A' {
 					continue
 				}
-				if c == 'I' && s.name == "casefold-tr" {
+				if turkish && c == 'I' {
 					return nil, false // it becomes the dotless i, which is not ASCII
 				}
 				text[i] = c | 0x20

@@ -130,7 +130,9 @@ func (c *core) release(m *work) {
 	clear(m.body[:m.dirty])
 	clear(m.texts)
 	m.walk.clear()
-	m.inner.clear()
+	if m.inner.Buf != nil {
+		m.inner.clear()
+	}
 	m.outside.clear()
 	m.keys.clear()
 	m.indexes.reset(nil)

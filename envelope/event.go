@@ -48,12 +48,19 @@ type Wire struct {
 
 // clone copies what is mutable, the payload apart.
 func (w Wire) clone() Wire {
-	w.Headers = maps.Clone(w.Headers)
+	w.unshare()
+	return w
+}
+
+// unshare is clone where the value stands.
+func (w *Wire) unshare() {
+	if w.Headers != nil {
+		w.Headers = maps.Clone(w.Headers)
+	}
 	if w.AggregateVersion != nil {
 		version := *w.AggregateVersion
 		w.AggregateVersion = &version
 	}
-	return w
 }
 
 // event gives the wire's fields with another payload.
@@ -133,7 +140,10 @@ func (w *Wire) normalize() error {
 	if err := checkText("aggregate_id", w.AggregateID); err != nil {
 		return err
 	}
-	w.OccurredAt = w.OccurredAt.UTC().Truncate(time.Microsecond)
+	w.OccurredAt = w.OccurredAt.UTC().Round(0) // without the monotonic clock
+	if over := w.OccurredAt.Nanosecond() % int(time.Microsecond); over != 0 {
+		w.OccurredAt = w.OccurredAt.Add(-time.Duration(over))
+	}
 	if s := w.OccurredAt.Unix(); s < firstSecond || s >= endSecond {
 		return &EventError{Field: "occurred_at", What: "lies outside the years 1 to 9999", Next: "RFC 3339 cannot write it"}
 	}
@@ -170,18 +180,25 @@ func isCanonicalID(id string) bool {
 	if len(id) != uuidTextLen || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
 		return false
 	}
+	// Without a branch for each character: no processor foretells the digits of ids.
 	hyphens := 0
-	for i := range len(id) {
-		switch c := id[i]; {
-		case c-'0' <= 9 || c-'a' <= 5:
-		case c == '-':
-			hyphens++
-		default:
-			return false
-		}
+	for i := range uuidTextLen {
+		hyphens += int(idChars[id[i]])
 	}
 	return hyphens == 4 && id != nilID && id != maxID
 }
+
+// idChars counts hyphens among lower-case hex digits; each other character counts for more of them than an id has.
+var idChars = func() (t [256]uint8) {
+	for c := range t {
+		t[c] = uuidTextLen
+	}
+	for _, c := range "0123456789abcdef" {
+		t[c] = 0
+	}
+	t['-'] = 1
+	return t
+}()
 
 const (
 	nilID = "00000000-0000-0000-0000-000000000000"
@@ -196,14 +213,26 @@ func checkType(typ string) error {
 	case len(typ) > maxTypeLen:
 		return &EventError{Field: "type", What: "is longer than 255 bytes", Next: next}
 	}
+	strange := uint8(0)
 	for i := range len(typ) {
-		c := typ[i]
-		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
-			return &EventError{Field: "type", What: "has a character that a type may not have", Next: next}
-		}
+		strange |= notInType[typ[i]]
+	}
+	if strange != 0 {
+		return &EventError{Field: "type", What: "has a character that a type may not have", Next: next}
 	}
 	return nil
 }
+
+// notInType marks the bytes that an event's type may not have.
+var notInType = func() (t [256]uint8) {
+	for c := range t {
+		t[c] = 1
+	}
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-" {
+		t[c] = 0
+	}
+	return t
+}()
 
 // checkText checks a text that a database keeps: NUL is in no Postgres text.
 func checkText(field, text string) error {

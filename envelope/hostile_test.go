@@ -60,7 +60,7 @@ func TestAConflictThatOnlyANameBringsAboutRefusesTheEvent(t *testing.T) {
 		t.Errorf("%v", conflict)
 	}
 	reg, err := loadText("open.map.v1.json", `{"type":"object","patternProperties":{
-		"^a[0-9]+": {"x-gdpr-sensitive":true}, "[0-9]+z$": {"x-gdpr-sensitive":true,"x-gdpr-keyring":"health"}}}`)
+		"^a[0-9]z?$": {"x-gdpr-sensitive":true}, "^[A-Za-z][0-9]z$": {"x-gdpr-sensitive":true,"x-gdpr-keyring":"health"}}}`) // loading finds no name of both
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestAConflictThatOnlyANameBringsAboutRefusesTheEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sealer.Seal(context.Background(), event("open.map", `{"a1":1,"2z":2}`)); err != nil {
+	if _, err := sealer.Seal(context.Background(), event("open.map", `{"a1":1,"b2z":2}`)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = sealer.Seal(context.Background(), event("open.map", `{"a1":1,"a1z":"Zyx#Wvu7"}`))

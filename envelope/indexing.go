@@ -117,7 +117,7 @@ func (x *indexing) takePart(at, part int, value []byte) (count int, err error) {
 // find gives the place of an index's current version in met.
 func (x *indexing) find(index *schema.Index) (int, error) {
 	for i := range x.met {
-		if met := &x.met[i]; met.versions > 0 && met.index.Name == index.Name {
+		if met := &x.met[i]; met.versions > 0 && (met.index == index || met.index.Name == index.Name) {
 			return i, nil
 		}
 	}

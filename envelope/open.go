@@ -80,7 +80,7 @@ func (o *Opener) AppendOpen(ctx context.Context, dst []byte, r Received, opts Op
 	if err := opts.check(); err != nil {
 		return dst, Opened{}, err
 	}
-	op, err := o.core.opening(ctx, r)
+	op, err := o.core.opening(ctx, &r)
 	if err != nil {
 		return dst, Opened{}, err
 	}
@@ -88,7 +88,9 @@ func (o *Opener) AppendOpen(ctx context.Context, dst []byte, r Received, opts Op
 	if out, opened.StillSealed, err = op.openAs(ctx, dst, opts); err != nil {
 		return dst, Opened{}, err
 	}
-	opened.Event = r.wire.event(out[len(dst):len(out):len(out)])
+	r.wire.Payload = out[len(dst):len(out):len(out)]
+	r.wire.unshare()
+	opened.Event = Event(r.wire)
 	return out, opened, nil
 }
 
@@ -135,7 +137,7 @@ func (op *opening) openAs(ctx context.Context, dst []byte, opts OpenOptions) ([]
 // Holds opens the event in memory and says whether the blind index of that name meets one of the messages (blindindex.Index.Query or Messages): the
 // full comparison behind a truncated index. An event whose type has no such index holds none. The index's keyring must be at hand.
 func (o *Opener) Holds(ctx context.Context, r Received, index string, messages [][]byte) (bool, error) {
-	op, err := o.core.opening(ctx, r)
+	op, err := o.core.opening(ctx, &r)
 	if err != nil {
 		return false, err
 	}
@@ -198,7 +200,7 @@ type opening struct {
 }
 
 // opening finds the tokens of an event in wire form. The caller closes it.
-func (c *core) opening(ctx context.Context, r Received) (opening, error) {
+func (c *core) opening(ctx context.Context, r *Received) (opening, error) {
 	if err := ctx.Err(); err != nil {
 		return opening{}, err
 	}
@@ -360,6 +362,13 @@ func (op *opening) open(ctx context.Context, s *site, indexes *indexing) error {
 		return &OpenError{op.place(s), name, key.text()}
 	}
 	in := &m.inner
+	if indexes == nil {
+		// Most values are strings; with no index asked for, nothing else is to be looked at in them. What is wrong, the walk below says.
+		if end := in.openedString(text, op.core.limits); end > 0 {
+			s.text = text[:end]
+			return nil
+		}
+	}
 	in.reset(text, walkOpened, s.state, s.depth, op.core.limits)
 	end, err := in.runOpened()
 	if err != nil {

@@ -41,7 +41,7 @@ func (r *Resealer) AppendReseal(ctx context.Context, b *Buffer, e Received, stor
 }
 
 func (c *core) reseal(ctx context.Context, e Received, storedIndexes map[string][][]byte, b *Buffer) (Sealed, bool, error) {
-	op, err := c.opening(ctx, e)
+	op, err := c.opening(ctx, &e)
 	if err != nil {
 		return Sealed{}, false, err
 	}

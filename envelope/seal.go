@@ -28,47 +28,52 @@ func NewSealer(reg *schema.Registry, rings *keyring.Set, opts Options) (*Sealer,
 // and leaves every other byte as it is. Nothing of a refused event remains. The caller's payload is not changed, and not kept.
 func (s *Sealer) Seal(ctx context.Context, e Event) (Sealed, error) {
 	var own Buffer
-	return s.core.seal(ctx, e, &own)
+	var sealed Sealed
+	if err := s.core.seal(ctx, &e, &own, &sealed); err != nil {
+		return Sealed{}, err
+	}
+	return sealed, nil
 }
 
 // AppendSeal is Seal into the caller's memory, for who seals many events: what is made stands in b until b is reset, and so long the Sealed is valid.
 // For an event with an id it allocates nothing but the AES-256-GCM key of the event.
-func (s *Sealer) AppendSeal(ctx context.Context, b *Buffer, e Event) (Sealed, error) {
+func (s *Sealer) AppendSeal(ctx context.Context, b *Buffer, e Event) (sealed Sealed, err error) {
 	if b == nil {
 		return Sealed{}, &OptionError{"Buffer", "is nil"}
 	}
-	sealed, err := s.core.seal(ctx, e, b)
-	if err != nil {
+	if err := s.core.seal(ctx, &e, b, &sealed); err != nil {
 		return Sealed{}, err
 	}
 	sealed.buffer, sealed.generation = b, b.generation
 	return sealed, nil
 }
 
-// seal appends to b. The order is that of what may leave: nothing is sealed before the whole payload was walked and validated.
-func (c *core) seal(ctx context.Context, e Event, b *Buffer) (Sealed, error) {
+// seal appends to b and fills sealed, which is for nobody if there is an error. The order is that of what may leave: nothing is sealed before the whole
+// payload was walked and validated.
+func (c *core) seal(ctx context.Context, e *Event, b *Buffer, sealed *Sealed) error {
 	if err := ctx.Err(); err != nil {
-		return Sealed{}, err
+		return err
 	}
 	m := c.work()
 	defer c.release(m)
-	wire, es, err := c.admit(m, e)
+	wire := &sealed.wire
+	es, err := c.admit(m, e, wire)
 	if err != nil {
-		return Sealed{}, err
+		return err
 	}
 	w := &m.walk
 	w.reset(e.Payload, walkPlain, es.Plan().Root(), 0, c.limits)
 	m.outside.reset(wire.AggregateID, wire.Headers)
 	w.outside = &m.outside
 	if err := w.run(); err != nil {
-		return Sealed{}, err
+		return err
 	}
 	if err := c.validatorOf(es).Validate(e.Payload); err != nil {
-		return Sealed{}, err
+		return err
 	}
 	m.indexes.reset(c)
 	if err := m.indexes.add(w, func(h hit) Place { return w.placeOf(h.path, h.start) }); err != nil {
-		return Sealed{}, err
+		return err
 	}
 	for i := range w.sites {
 		m.texts = append(m.texts, sealText{site: i, text: e.Payload[w.sites[i].start:w.sites[i].end]})
@@ -77,12 +82,12 @@ func (c *core) seal(ctx context.Context, e Event, b *Buffer) (Sealed, error) {
 	mark := b.mark()
 	if err := c.make(ctx, m, b); err != nil {
 		b.rewind(mark)
-		return Sealed{}, err
+		return err
 	}
-	sealed := Sealed{wire: wire, core: c}
-	sealed.wire.Payload = b.payload(mark, m.size)
+	wire.Payload = b.payload(mark, m.size)
+	sealed.core = c
 	sealed.keys, sealed.values = b.since(mark)
-	return sealed, nil
+	return nil
 }
 
 // make appends what an event becomes: its payload in wire form, its indexes, its keys.
@@ -99,14 +104,15 @@ func (c *core) make(ctx context.Context, m *work, b *Buffer) error {
 	return m.indexes.store(b)
 }
 
-// admit fills in an event's defaults and checks everything but the payload's text.
-func (c *core) admit(m *work, e Event) (Wire, *schema.EventSchema, error) {
-	wire := Wire(e).clone()
+// admit copies an event to wire, the payload apart, fills in its defaults, and checks everything but the payload's text.
+func (c *core) admit(m *work, e *Event, wire *Wire) (*schema.EventSchema, error) {
+	*wire = Wire(*e)
 	wire.Payload = nil
+	wire.unshare()
 	var err error
 	if wire.ID == "" {
 		if wire.ID, err = c.newID(); err != nil {
-			return Wire{}, nil, err
+			return nil, err
 		}
 	}
 	if wire.Version == 0 {
@@ -116,16 +122,16 @@ func (c *core) admit(m *work, e Event) (Wire, *schema.EventSchema, error) {
 		wire.OccurredAt = c.now()
 	}
 	if err := wire.normalize(); err != nil {
-		return Wire{}, nil, err
+		return nil, err
 	}
 	es, err := c.event(m, wire.Type, wire.Version)
 	if err != nil {
-		return Wire{}, nil, err
+		return nil, err
 	}
 	if len(e.Payload) > c.limits.MaxPlaintext {
-		return Wire{}, nil, sizeError(LimitPlaintext, c.limits.MaxPlaintext)
+		return nil, sizeError(LimitPlaintext, c.limits.MaxPlaintext)
 	}
-	return wire, es, nil
+	return es, nil
 }
 
 // sealText is a value to be sealed at a site of the walk.

@@ -147,11 +147,34 @@ func (w *walk) runOpened() (end int, err error) {
 	return end, nil
 }
 
+// openedString is runOpened for a text that is one string and its padding; 0: it is something else, or not right.
+func (w *walk) openedString(text []byte, limits Limits) (end int) {
+	if len(text) == 0 || text[0] != '"' {
+		return 0
+	}
+	w.Scanner.Reset(text, limits.numbers())
+	if _, fault := w.String(); fault != nil {
+		return 0
+	}
+	for _, c := range text[w.Pos:] {
+		if c != ' ' {
+			return 0
+		}
+	}
+	return w.Pos
+}
+
 // value walks one value, Pos at its first byte. Below a sealed value (within) nothing is sealed again; indexes go on.
 // A nil state says that nothing at or below the value concerns the plan.
 func (w *walk) value(st *schema.State, within bool) error {
 	if st == nil {
 		return w.syntax(nil, within)
+	}
+	if st.Plain() {
+		if st.Clear() {
+			st = nil
+		}
+		return w.syntax(st, within)
 	}
 	if err := st.Conflict(); err != nil {
 		if err := w.refuse(&LocationError{Kind: KindConflict, Err: err}, w.Pos); err != nil {
@@ -184,7 +207,9 @@ func (w *walk) value(st *schema.State, within bool) error {
 	}
 	path := w.keepPath()
 	if index != nil {
-		w.hits = append(w.hits, hit{start, w.Pos, path, index, wholeValue})
+		w.hits = append(w.hits, hit{})
+		h := &w.hits[len(w.hits)-1]
+		h.start, h.end, h.path, h.index, h.part = start, w.Pos, path, index, wholeValue
 	}
 	for _, part := range parts {
 		w.hits = append(w.hits, hit{start, w.Pos, path, part.Index, part.Part})
@@ -198,22 +223,25 @@ func (w *walk) sealPlain(st *schema.State) error {
 	if err := w.value(st, true); err != nil {
 		return err
 	}
-	return w.addSite(site{start: start, end: w.Pos, state: st, depth: depth})
+	return w.addSite(start, st, depth, token{})
 }
 
-func (w *walk) addSite(s site) error {
+// addSite adds a site that ends at Pos.
+func (w *walk) addSite(start int, st *schema.State, depth int, t token) error {
 	if len(w.sites) == w.limits.MaxSealed {
-		return w.limit(LimitSealed, w.limits.MaxSealed, s.start)
+		return w.limit(LimitSealed, w.limits.MaxSealed, start)
 	}
-	s.path = w.keepPath()
-	if s.path != noNode {
-		w.pointers += w.nodes[s.path].length
+	path := w.keepPath()
+	if path != noNode {
+		w.pointers += w.nodes[path].length
 	}
 	// Each token is bound to its whole pointer, so that a long name above many of them costs their product.
 	if w.pointers > w.limits.MaxWire {
-		return w.limit(LimitPointers, w.limits.MaxWire, s.start)
+		return w.limit(LimitPointers, w.limits.MaxWire, start)
 	}
-	w.sites = append(w.sites, s)
+	w.sites = append(w.sites, site{})
+	s := &w.sites[len(w.sites)-1]
+	s.start, s.end, s.path, s.state, s.depth, s.token = start, w.Pos, path, st, depth, t
 	return nil
 }
 
@@ -234,7 +262,7 @@ func (w *walk) token(st *schema.State) error {
 	from := len(w.bodies)
 	if kid, bodies, ok := appendToken(w.bodies, raw); ok {
 		w.bodies = bodies
-		return w.addSite(site{start: start, end: w.Pos, state: st, depth: w.depth, token: token{kid, from, len(bodies)}})
+		return w.addSite(start, st, w.depth, token{kid, from, len(bodies)})
 	}
 	switch formOf(raw) {
 	case subjectToken:
@@ -453,6 +481,9 @@ func (w *walk) member(st *schema.State, within bool, o *members) error {
 		}
 		// One finding says it all: nothing below is judged by a plan that does not know it.
 		return w.value(nil, true)
+	}
+	if (child == nil && st == nil || child != nil && child.Plain()) && w.Peek() == '"' { // most members
+		return w.stringValue(within)
 	}
 	return w.value(child, within)
 }

@@ -23,6 +23,7 @@ type State struct {
 	sealed         bool
 	sealedIfObject bool
 	clear          bool
+	plain          bool
 	keyring        string
 	padTo          int
 	index          *Index
@@ -230,6 +231,7 @@ func (p *Plan) newState(elems []elem, w way) *State {
 		s.keyring = p.keyring
 	}
 	s.clear = !s.sealed && !matters && (inside || s.policy == PolicyClear)
+	s.plain = !s.sealed && !s.sealedIfObject && s.index == nil && s.conflict == nil && s.path == nil
 	return s
 }
 
@@ -487,6 +489,10 @@ func nameLen(d *document, m member) int {
 // Clear reports that nothing at or below this location is sealed, indexed or refused for being undeclared: a walker may copy the value
 // after checking its syntax (and still has to refuse strings that look like tokens).
 func (s *State) Clear() bool { return s.clear }
+
+// Plain reports that nothing is to be done with the value itself: it is neither Sealed nor SealedIfObject, has no index, is no part of one, and no
+// Conflict. Its members and items are stepped to all the same.
+func (s *State) Plain() bool { return s.plain }
 
 // Sealed reports that the whole value is sealed, whatever its JSON type: it is flagged, or undeclared under the policy "seal". Below it
 // states go on, so that indexes there are computed; Sealed may be true there again, and the outermost counts.

@@ -79,9 +79,10 @@ const (
 // and what is not ASCII. The lowest mark is exact; one above it may be too many (Mycroft's test for a zero byte borrows upwards), so that only the
 // first is to be used.
 func special(eight uint64) uint64 {
-	quote := eight ^ '"'*lows
+	// With this bit the other way round, a quote is the one character beside the control characters that stands below '#'.
+	flipped := eight ^ ('"'^' ')*lows
 	backslash := eight ^ '\\'*lows
-	return (eight | (eight - ' '*lows) | (quote - lows) | (backslash - lows)) & highs
+	return (eight | (flipped - ('#'^'"'^' ')*lows) | (backslash - lows)) & highs
 }
 
 // plainEnd gives the first byte from i on that does not stand for itself in a string.
@@ -104,8 +105,17 @@ func plainEnd(buf []byte, i int) int {
 
 // String reads a string; Pos must be at its opening quote. The span is the text between the quotes.
 func (s *Scanner) String() (Span, *Fault) {
-	start := s.Pos + 1
-	if end := plainEnd(s.Buf, start); end < len(s.Buf) && s.Buf[end] == '"' {
+	buf, start := s.Buf, s.Pos+1
+	end := start
+	if start+8 > len(buf) {
+		return s.string()
+	}
+	if marks := special(binary.LittleEndian.Uint64(buf[start:])); marks != 0 { // most names, many values
+		end += bits.TrailingZeros64(marks) >> 3
+	} else {
+		end = plainEnd(buf, start+8)
+	}
+	if end < len(buf) && buf[end] == '"' {
 		s.Pos = end + 1
 		return Span{Start: start, End: end}, nil
 	}
