@@ -33,7 +33,8 @@ type Typed[T any] struct {
 // Neither v nor anything it points to is changed, so the same value may be sealed again, or in several goroutines at once.
 //
 // The JSON is what json.Marshal writes of a pointer to v, but for <, > and &, which stay as they are. Text that is not valid UTF-8 is refused, where json.Marshal would
-// replace it, and so is what Open would refuse: two members whose names differ in case alone, one of them sealed.
+// replace it, and so is what Open would refuse: two members whose names differ in case alone, one of them sealed, and a clear member whose name differs in
+// case alone from one that the schema seals.
 //
 // Errors are *EncodeError where v has no such JSON, *EventError where the event is of another type, and those of Sealer.Seal; the offsets that these give
 // count in the JSON that was written.
@@ -55,8 +56,12 @@ func (t Typed[T]) Seal(ctx context.Context, s *Sealer, e Event, v T) (Sealed, er
 	if err != nil {
 		return Sealed{}, err
 	}
-	if at := twin(sealed.wire.Payload); at >= 0 {
-		return Sealed{}, &EncodeError{GoType: goType[T](), What: twinText}
+	es, err := s.core.registry.Event(e.Type, e.Version)
+	if err != nil {
+		return Sealed{}, err
+	}
+	if at, what := twin(sealed.wire.Payload, es.Plan().Root()); at >= 0 {
+		return Sealed{}, &EncodeError{GoType: goType[T](), What: what}
 	}
 	return sealed, nil
 }
@@ -65,7 +70,8 @@ func (t Typed[T]) Seal(ctx context.Context, s *Sealer, e Event, v T) (Sealed, er
 // is JSON null. Members that T does not have are passed over.
 //
 // Names are compared as json.Unmarshal does, an exact match first, then in any case. So that nobody can put a clear member over a sealed one, an event is
-// refused where a member that is or holds a sealed value has a sibling whose name differs in case alone.
+// refused where a member that is or holds a sealed value has a sibling whose name differs in case alone, and where a clear one would be read for a value
+// that the schema seals, were it not for the case of a name.
 //
 // Errors are *DecodeError where the payload does not fit T, *StillSealedError where a keyring is missing, *EventError where the event is of another type,
 // and those of Opener.Open. With an error, T is its zero value.
@@ -86,8 +92,12 @@ func (t Typed[T]) Open(ctx context.Context, o *Opener, r Received, opts OpenOpti
 	if err := t.complete(opened.StillSealed); err != nil {
 		return none, Opened{}, err
 	}
-	if at := twin(r.wire.Payload); at >= 0 {
-		return none, Opened{}, &DecodeError{Place: Place{Offset: at}, GoType: goType[T](), What: twinText}
+	es, err := o.core.registry.Event(r.wire.Type, r.wire.Version)
+	if err != nil {
+		return none, Opened{}, err
+	}
+	if at, what := twin(r.wire.Payload, es.Plan().Root()); at >= 0 {
+		return none, Opened{}, &DecodeError{Place: Place{Offset: at}, GoType: goType[T](), What: what}
 	}
 	var v T
 	from := json.NewDecoder(bytes.NewReader(opened.Event.Payload))
@@ -95,10 +105,6 @@ func (t Typed[T]) Open(ctx context.Context, o *Opener, r Received, opts OpenOpti
 		from.UseNumber()
 	}
 	if err := from.Decode(&v); err != nil {
-		es, unknown := o.core.registry.Event(r.wire.Type, r.wire.Version)
-		if unknown != nil {
-			return none, Opened{}, unknown
-		}
 		return none, Opened{}, decodeError[T](err, es.Plan().Root())
 	}
 	return v, opened, nil

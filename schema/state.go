@@ -549,6 +549,14 @@ func (s *State) Member(name []byte) (child *State, exact bool) {
 	return s.slowMember(&s.others, string(matched), "", matched), false
 }
 
+// Members gives the members that properties here declare, nil for one that the policy refuses. Not to be changed.
+func (s *State) Members() map[string]*State {
+	if m := s.members.Load(); m != nil && len(*m) == len(s.names) {
+		return *m
+	}
+	return s.exploreMembers()
+}
+
 // maxPatternSets bounds how many combinations of patterns one state remembers: names come from payloads.
 const maxPatternSets = 256
 
