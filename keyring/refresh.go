@@ -35,20 +35,21 @@ func (k *Keyring) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if old != nil && old.doc.digest == d.digest {
+		return known.check(d)
+	}
+	// Opened first: a document that was damaged or forged is not one that went back.
+	sec, err := d.open(ctx, k.key)
+	if err != nil {
+		return err
+	}
+	defer sec.wipe()
 	if err := k.seen.check(d); err != nil {
 		return err
 	}
 	if err := known.check(d); err != nil {
 		return err
 	}
-	if old != nil && old.doc.digest == d.digest {
-		return nil
-	}
-	sec, err := d.open(ctx, k.key)
-	if err != nil {
-		return err
-	}
-	defer sec.wipe()
 	// Only now is the document known to be authentic, and worth remembering.
 	if err := record(ctx, k.opts.Memory, d); err != nil {
 		k.log(slog.LevelInfo, "other processes cannot be told of the keyring's revision", d.revision, err) // a role that only reads, say
