@@ -63,13 +63,6 @@ func (w *Wire) unshare() {
 	}
 }
 
-// event gives the wire's fields with another payload.
-func (w Wire) event(payload []byte) Event {
-	w = w.clone()
-	w.Payload = payload
-	return Event(w)
-}
-
 // Received is a Wire event whose form (id, type, version, strict JSON, limits) was checked. It can be verified, opened, re-sealed and relayed, not
 // written. Whether its tokens are real, only opening tells.
 type Received struct{ wire Wire }
