@@ -42,7 +42,7 @@ func (m *Manager) Create(ctx context.Context, opts CreateOptions) (*Description,
 		}
 	}
 	if err := m.proveBinding(ctx); err != nil {
-		return nil, err
+		return nil, m.orExists(ctx, err)
 	}
 	h := &header{name: m.name, revision: 1, kek: m.kek.URI(), propagation: propagation}
 	sec := secrets{}
@@ -56,19 +56,35 @@ func (m *Manager) Create(ctx context.Context, opts CreateOptions) (*Description,
 		sec[r.id] = newKeyBytes()
 	}
 	d, err := m.save(ctx, h, sec, "")
-	if errors.Is(err, ErrChanged) || errors.Is(err, ErrExists) {
-		if exists := m.refuseExisting(ctx); exists != nil {
-			return nil, exists
-		}
-	}
 	if err != nil {
-		return nil, err
+		return nil, m.orExists(ctx, err)
 	}
 	description := &Description{doc: d}
 	for _, k := range description.Keys() {
 		m.logChange(ctx, "key created", d, k)
 	}
 	return description, nil
+}
+
+// orExists says that the keyring exists where that is why a creation failed.
+func (m *Manager) orExists(ctx context.Context, err error) error {
+	if !lostRace(err) {
+		return err
+	}
+	if exists := m.refuseExisting(ctx); errors.Is(exists, ErrExists) {
+		return exists
+	}
+	return err
+}
+
+// lostRace says whether an error may come from a faster creator. Where the KEK
+// comes from what is stored, as a file's salt does, such a one also takes the KEK
+// away in the midst of sealing.
+func lostRace(err error) bool {
+	_, unsealed := errors.AsType[*UnsealError](err)
+	_, mismatched := errors.AsType[*KEKMismatchError](err)
+	_, unbound := errors.AsType[*SealError](err)
+	return unsealed || mismatched || unbound || errors.Is(err, ErrChanged) || errors.Is(err, ErrExists)
 }
 
 func propagationOption(p time.Duration) (time.Duration, error) {
