@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
-	"math"
 	"strconv"
 
 	"github.com/fieldcrypt/fieldcrypt/audittrail"
@@ -78,25 +77,7 @@ func (t trail) last(ctx context.Context, q querier) (audittrail.Entry, error) {
 
 // Lines implements audittrail.Log.
 func (t trail) Lines(ctx context.Context) iter.Seq2[audittrail.Line, error] {
-	return func(yield func(audittrail.Line, error) bool) {
-		after := int64(math.MinInt64)
-		for {
-			page, err := t.page(ctx, after)
-			if err != nil {
-				yield(audittrail.Line{}, err)
-				return
-			}
-			for _, l := range page {
-				if !yield(l, nil) {
-					return
-				}
-				after = l.Seq
-			}
-			if len(page) < outboxstore.AuditPageSize {
-				return
-			}
-		}
-	}
+	return outboxstore.AuditLines(func(after int64) ([]audittrail.Line, error) { return t.page(ctx, after) })
 }
 
 func (t trail) page(ctx context.Context, after int64) (page []audittrail.Line, err error) {
