@@ -88,7 +88,8 @@ func TestLawNothingFlaggedLeavesAndOpeningIsTheInverseOfSealing(t *testing.T) {
 		"itself", "$ref", "$ref beside", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependencies", "properties", "patternProperties",
 		"additionalProperties", "unevaluatedProperties", "prefixItems", "items", "additionalItems", "unevaluatedItems", "contains",
 	} {
-		if total.through[keyword] < 3000/lawScale {
+		// The rarest has about seven times as many; values come in clusters, a root that is a tree having many of one kind.
+		if total.through[keyword] < 1000/lawScale {
 			t.Errorf("only %d flagged values came through %s", total.through[keyword], keyword)
 		}
 	}

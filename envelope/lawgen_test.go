@@ -177,7 +177,7 @@ func (g *lawGen) defsName() string {
 
 // eventSchema writes the schema of an event and keeps the tree for payloads.
 func (g *lawGen) eventSchema() string {
-	g.draft = g.pick("4", "6", "7", "2019", "2020", "2020", "2020")
+	g.draft = g.pick("4", "6", "7", "2019", "2019", "2020", "2020", "2020")
 	g.defs = map[string]any{}
 	g.policy = g.pick("reject", "reject", "clear", "seal")
 	for g.root == nil || g.root.kind != "object" || g.root.flagged {
@@ -210,7 +210,7 @@ func (g *lawGen) schemaOf(p *place, flaggedAbove, many bool) map[string]any {
 	if p.kind == "root" {
 		keyword, target := "$ref", "#"
 		switch {
-		case g.draft == "2019" && g.r.IntN(2) == 0:
+		case g.draft == "2019" && g.r.IntN(4) > 0:
 			keyword = "$recursiveRef"
 		case g.draft == "2020" && g.r.IntN(2) == 0:
 			keyword, target = "$dynamicRef", "#root"
