@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 )
@@ -82,8 +84,8 @@ func (c *chaos) end() {
 }
 
 // Four producers, two readers, two resealers and a rotator, for a minute (a tenth under the race detector), with a rotation every five seconds; every two seconds
-// one of them is killed. In the end every event that was committed is there once and opens, every search has found its row exactly once, and no row needs a key that
-// was retired.
+// one of them is killed. In the end every event that was committed is there once and opens, every search has found its row exactly once, no row needs a key that
+// was retired, and the audit trail is one whole chain that holds every change of a key.
 func TestLawNothingIsLostWhoeverIsKilled(t *testing.T) {
 	t.Parallel()
 	const whole, rotation, death = time.Minute, 5 * time.Second, 2 * time.Second
@@ -92,6 +94,7 @@ func TestLawNothingIsLostWhoeverIsKilled(t *testing.T) {
 		lasting = 2 * rotation
 	}
 	p, loaded := loadProject(t)
+	p.auditInTable()
 	p.mustCall("keys", "stores", "--add", p.on.names["OUTBOX"])
 	c := &chaos{t: t}
 	add := func(name string, repeats bool, start func(generation int) (*running, io.Closer)) {
@@ -138,6 +141,7 @@ func TestLawNothingIsLostWhoeverIsKilled(t *testing.T) {
 	c.end()
 	p.mustCall("rotate", "--re-encrypt-only")
 	p.checkPlay(t)
+	p.checkTrail(t, c.killed)
 	states := p.states(keyring.Seal)
 	t.Logf("%d processes killed; seal keys: %v", c.killed, states)
 	if states["active"]+states["disabled"] == 0 || c.killed < int(lasting/death)/2 {
@@ -194,16 +198,89 @@ func (p *project) checkPlay(t *testing.T) {
 		t.Errorf("only %d events", len(committed))
 	}
 	retired := map[string]bool{}
-	for line := range strings.Lines(p.mustCall("keys", "list", "--output", "json").stdout) {
-		if strings.Contains(line, `"state":"disabled"`) {
-			_, rest, _ := strings.Cut(line, `"id":"`)
-			retired[rest[:8]] = true
-		}
+	for _, key := range p.keys() {
+		retired[key.ID] = key.State == "disabled"
 	}
 	for _, id := range p.column(t, "SELECT DISTINCT k FROM outbox_events, unnest(key_ids) k") {
 		if _, kid, _ := strings.Cut(id, ":"); retired[kid] {
 			t.Errorf("rows need key %s, which was retired", id)
 		}
+	}
+}
+
+// checkTrail holds the audit trail against the keys, and then damages it.
+func (p *project) checkTrail(t *testing.T, killed int) {
+	t.Helper()
+	var checked struct {
+		Entries    int      `json:"entries"`
+		Head       string   `json:"head"`
+		Whole      bool     `json:"whole"`
+		Unfinished []uint64 `json:"unfinished"`
+	}
+	said := p.mustCall("audit", "trail", "--check", "--output", "json").stdout
+	if err := json.Unmarshal([]byte(said), &checked); err != nil || !checked.Whole {
+		t.Fatalf("the audit trail is not whole: %v: %s", err, said)
+	}
+	t.Logf("audit trail: %d entries, whole, %d operations without an outcome, head %s", checked.Entries, len(checked.Unfinished), checked.Head)
+	// Nobody but a killed process leaves an operation without an outcome, and each at most one.
+	if len(checked.Unfinished) > killed || checked.Entries < 12 {
+		t.Errorf("%d operations without an outcome, %d processes killed, %d entries", len(checked.Unfinished), killed, checked.Entries)
+	}
+	p.mustCall("audit", "trail", "--check", "--head", checked.Head)
+
+	// A key is what it is because somebody began to make it so, and that is written down, even if he was killed before he could say what came of it.
+	begun := map[string]bool{}
+	staged := 0
+	for line := range strings.Lines(p.mustCall("audit", "trail", "--output", "json").stdout) {
+		e, err := audittrail.Parse([]byte(strings.TrimSuffix(line, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Result == audittrail.Begun {
+			if e.Operation == "rotate.stage" {
+				staged++
+			}
+			for _, id := range e.KeyIDs {
+				begun[e.Operation+" "+id] = true
+			}
+		}
+	}
+	keys := p.keys()
+	first := map[string]bool{} // made with the keyring, primary from the beginning
+	for _, key := range keys {
+		id := key.Purpose + ":" + key.ID
+		switch {
+		case key.State == "staged":
+		case begun["rotate.promote "+id]:
+		case !first[key.Purpose]:
+			first[key.Purpose] = true
+		default:
+			t.Errorf("key %s is %s, and no entry says that anybody began to promote it", id, key.State)
+		}
+		if key.State == "disabled" && !begun["rotate.retire "+id] {
+			t.Errorf("key %s is disabled, and no entry says that anybody began to retire it", id)
+		}
+	}
+	if made := len(keys) - len(first); staged < made {
+		t.Errorf("%d keys were made, and %d were begun to be staged", made, staged)
+	}
+
+	// Behind its back: the end cut off, which the noted head alone tells, and a line changed.
+	damage := func(statement string) {
+		t.Helper()
+		if n, err := execPostgres(t.Context(), p.on.names["OUTBOX"], statement); err != nil || n == 0 {
+			t.Fatalf("%s: %d rows, %v", statement, n, err)
+		}
+	}
+	damage("DELETE FROM fieldcrypt_audit WHERE seq > (SELECT max(seq) - 3 FROM fieldcrypt_audit)")
+	p.mustCall("audit", "trail", "--check")
+	if r := p.call("audit", "trail", "--check", "--head", checked.Head); r.code != failure.Refused || !strings.HasPrefix(r.stdout, "cut: ") {
+		t.Errorf("the last three entries are gone: %+v", r)
+	}
+	middle := strconv.Itoa(checked.Entries / 2)
+	damage(`UPDATE fieldcrypt_audit SET entry = replace(entry, '"result":"', '"result":"not-') WHERE seq = ` + middle)
+	if r := p.call("audit", "trail", "--check"); r.code != failure.Refused || !strings.HasPrefix(r.stdout, "changed at entry "+middle+": ") {
+		t.Errorf("entry %s was changed: %+v", middle, r)
 	}
 }
 

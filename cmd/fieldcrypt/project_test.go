@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -207,18 +208,50 @@ func (p *project) mustCall(args ...string) result {
 	return r
 }
 
+// listedKey is one line of keys list.
+type listedKey struct {
+	ID      string `json:"id"`
+	Purpose string `json:"purpose"`
+	State   string `json:"state"`
+}
+
+// keys lists the keys.
+func (p *project) keys() (all []listedKey) {
+	p.t.Helper()
+	for line := range strings.Lines(p.mustCall("keys", "list", "--output", "json").stdout) {
+		var key listedKey
+		if err := json.Unmarshal([]byte(line), &key); err != nil {
+			p.t.Fatal(err)
+		}
+		all = append(all, key)
+	}
+	return all
+}
+
 // states counts the keys of a purpose by state.
 func (p *project) states(purpose keyring.Purpose) map[string]int {
 	p.t.Helper()
 	count := map[string]int{}
-	for line := range strings.Lines(p.mustCall("keys", "list", "--output", "json").stdout) {
-		if strings.Contains(line, `"purpose":"`+string(purpose)+`"`) {
-			_, rest, _ := strings.Cut(line, `"state":"`)
-			state, _, _ := strings.Cut(rest, `"`)
-			count[state]++
+	for _, key := range p.keys() {
+		if key.Purpose == string(purpose) {
+			count[key.State]++
 		}
 	}
 	return count
+}
+
+// auditInTable lets the project write its audit trail where it goes without a setting, into the outbox's database.
+func (p *project) auditInTable() {
+	p.t.Helper()
+	path := filepath.Join(p.dir, "fieldcrypt.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	kept := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "audit_log:") })
+	if err := os.WriteFile(path, []byte(strings.Join(kept, "")), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // when does something once a text has been written.
