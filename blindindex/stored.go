@@ -36,6 +36,21 @@ func KeyID(stored []byte) (keyring.KeyID, error) {
 	return keyring.KeyID(binary.BigEndian.Uint32(stored)), nil
 }
 
+// CheckStored says whether a stored value has the form of an index of so many bits: their bytes after a key id, and zeros in the bits that are left over. It gives a
+// *[StoredError], which repeats nothing of the value.
+func CheckStored(stored []byte, bits int) error {
+	if want := kidSize + (bits+7)/8; len(stored) != want {
+		return &StoredError{Reason: fmt.Sprintf("it has %d bytes, and a stored value of %d bits has %d", len(stored), bits, want)}
+	}
+	if binary.BigEndian.Uint32(stored) == 0 {
+		return &StoredError{Reason: "its key id is 00000000, which no key has"}
+	}
+	if over := (8 - bits%8) % 8; stored[len(stored)-1]&(1<<over-1) != 0 {
+		return &StoredError{Reason: fmt.Sprintf("not all of the %d bits after its %d are zero", over, bits)}
+	}
+	return nil
+}
+
 // Text writes a stored value as bi1:<kid>:<base64url>. What is no stored value has no text: "".
 func Text(stored []byte) string {
 	kid, err := KeyID(stored)

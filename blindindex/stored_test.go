@@ -3,6 +3,7 @@ package blindindex
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,6 +47,30 @@ func TestWhatIsNoStoredValueIsRefused(t *testing.T) {
 		}
 		if text := Text(stored); text != "" {
 			t.Errorf("%d bytes have the text %q", len(stored), text)
+		}
+	}
+}
+
+// What an index computes has its form, and with one bit more, less, or set behind the last has not.
+func TestOnlyTheFormOfAnIndexIsItsForm(t *testing.T) {
+	t.Parallel()
+	for bits := MinBits; bits <= MaxBits; bits++ {
+		stored := truncate(bytes.Repeat([]byte{0xff}, maxStored), bits)
+		if err := CheckStored(stored, bits); err != nil {
+			t.Errorf("%d bits: %v", bits, err)
+		}
+		wrong := map[string][]byte{
+			"a byte less": stored[:len(stored)-1], "a byte more": append(bytes.Clone(stored), 0), "no key": append(make([]byte, kidSize), stored[kidSize:]...), "nothing": nil,
+		}
+		for over := range (8 - bits%8) % 8 {
+			set := bytes.Clone(stored)
+			set[len(set)-1] |= 1 << over
+			wrong[fmt.Sprint("bit ", over)] = set
+		}
+		for what, stored := range wrong {
+			if err := CheckStored(stored, bits); !errors.As(err, new(*StoredError)) {
+				t.Errorf("%d bits, %s: %v", bits, what, err)
+			}
 		}
 	}
 }

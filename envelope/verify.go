@@ -507,15 +507,35 @@ func (c *verification) missing(ix *schema.Index) {
 	c.report.add(Finding{Kind: KindIndexMissing, Severity: SeverityWarning, Place: c.place(last), Index: ix.Name, Detail: "the value may be empty"})
 }
 
-// compare judges the keys of stored values and, with keys, the values: all must be under one key, and those of the messages under it.
+// malformedIndex says what shows without a key that stored values are none of an index: a plaintext in their place, say, or a hash that was cut short.
+func malformedIndex(ix *schema.Index, stored [][]byte) string {
+	if len(stored) > 1 && !ix.Multi {
+		return fmt.Sprintf("%d stored values, and an event has one", len(stored))
+	}
+	for _, value := range stored {
+		err := blindindex.CheckStored(value, ix.Bits)
+		if err != nil && !slices.ContainsFunc(ix.Previous, func(v schema.IndexVersion) bool { return blindindex.CheckStored(value, v.Bits) == nil }) {
+			return err.Error()
+		}
+	}
+	if len(stored) > 1 && len(slices.CompactFunc(sorted(stored), bytes.Equal)) < len(stored) {
+		return "a stored value is there twice"
+	}
+	return ""
+}
+
+// compare judges the form of stored values, their keys and, with keys, the values: all must be under one key, and those of the messages under it.
 func (c *verification) compare(ctx context.Context, ix *schema.Index, stored [][]byte) error {
+	if detail := malformedIndex(ix, stored); detail != "" {
+		c.report.add(Finding{Kind: KindMalformed, Severity: SeverityFinding, Index: ix.Name, Detail: detail})
+		return nil
+	}
 	f := Finding{Index: ix.Name, Keyring: ix.Keyring}
 	ids := make([]keyring.KeyID, 0, 1)
 	for _, value := range stored {
 		id, err := blindindex.KeyID(value)
 		if err != nil {
-			c.report.add(Finding{Kind: KindIndexMismatch, Severity: SeverityFinding, Index: ix.Name, Detail: err.Error()})
-			return nil
+			return fmt.Errorf("index %s: %w", ix.Name, err) // its form was looked at
 		}
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)

@@ -65,7 +65,8 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		return m
 	}
 	other := b.seal(t, customer, `{"email":"eve@b.example","phones":["3"]}`).BlindIndexes()
-	unknownKey := []byte{0xff, 0xff, 0xff, 0xfe, 1, 2, 3, 4}
+	unknownKey := append([]byte{0xff, 0xff, 0xff, 0xfe}, indexes["email"][0][4:]...)
+	malformed := []string{"malformed index email"}
 	for name, c := range map[string]struct {
 		typ, payload    string
 		stored          map[string][][]byte
@@ -105,11 +106,16 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		"a missing index in a flagged object": {customer, good, without("tax_id"), nil, nil, nil, []string{"index-missing index tax_id"}},
 		"a missing index of nothing": {customer, string(b.seal(t, customer, `{"email":null}`).Wire().Payload), nil,
 			[]string{"(index-missing) /email index email"}, nil, []string{"(index-missing) /email index email"}, nil},
-		"another value's index":       {customer, good, with("email", other["email"]...), nil, nil, nil, []string{"index-mismatch index email"}},
-		"a multi index, one too few":  {customer, good, with("phone", indexes["phone"][0]), nil, nil, nil, []string{"index-mismatch index phone"}},
-		"a multi index, one too many": {customer, good, with("phone", append(other["phone"], indexes["phone"]...)...), nil, nil, nil, []string{"index-mismatch index phone"}},
-		"a stored value of no form": {customer, good, with("email", []byte{1}),
-			[]string{"index-mismatch index email"}, []string{"index-mismatch index email"}, nil, nil},
+		"another value's index":            {customer, good, with("email", other["email"]...), nil, nil, nil, []string{"index-mismatch index email"}},
+		"a multi index, one too few":       {customer, good, with("phone", indexes["phone"][0]), nil, nil, nil, []string{"index-mismatch index phone"}},
+		"a multi index, one too many":      {customer, good, with("phone", append(other["phone"], indexes["phone"]...)...), nil, nil, nil, []string{"index-mismatch index phone"}},
+		"a stored value of no form":        {customer, good, with("email", []byte{1}), malformed, malformed, nil, nil},
+		"a plaintext as a stored value":    {customer, good, with("email", []byte("Zyx#Wvu7")), malformed, malformed, nil, nil},
+		"a stored value that is too short": {customer, good, with("email", indexes["email"][0][:19]), malformed, malformed, nil, nil},
+		"a stored value under no key":      {customer, good, with("email", append([]byte{0, 0, 0, 0}, indexes["email"][0][4:]...)), malformed, malformed, nil, nil},
+		"two stored values of one":         {customer, good, with("email", indexes["email"][0], other["email"][0]), malformed, malformed, nil, nil},
+		"a stored value twice": {customer, good, with("phone", slices.Concat(indexes["phone"], indexes["phone"][:1])...),
+			[]string{"malformed index phone"}, []string{"malformed index phone"}, nil, nil},
 		"an index under an unknown key": {customer, good, with("email", unknownKey), nil, []string{"key-unknown index email"}, nil, nil},
 		"a flagged object in clear": {customer, `{"person":{"tax_id":"Zyx#Wvu7"}}`, map[string][][]byte{"tax_id": indexes["tax_id"]},
 			[]string{"plaintext /person", "index-orphan index tax_id"}, []string{"plaintext /person", "index-orphan index tax_id"}, nil, nil},

@@ -196,7 +196,7 @@ func (f *flags) stores(ctx context.Context, s *cli.Session, reg *schema.Registry
 }
 
 // checkIndexes says that the table holds other versions of an index than the schemas declare. The rows are looked at all the same: what they hold is then
-// index-mismatch.
+// malformed, if it is longer or shorter, or index-mismatch.
 func checkIndexes(ctx context.Context, s *cli.Session, store outboxstore.Store, reg *schema.Registry) error {
 	err := outboxstore.CheckIndexes(ctx, store, reg.Indexes())
 	var changed *outboxstore.IndexChangedError
