@@ -26,7 +26,7 @@ const (
 	KindIndexMissing   Kind = "index-missing"   // a token at an indexed location, and no stored index
 	KindUnopenable     Kind = "unopenable"      // the key is at hand and the token does not open
 	KindInvalid        Kind = "invalid"         // the plaintext violates its schema
-	KindIndexMismatch  Kind = "index-mismatch"  // the stored index is not the value's
+	KindIndexMismatch  Kind = "index-mismatch"  // the stored index is not the value's; without keys, it is no value's
 )
 
 // Severity tells a finding, which is a fault, from a warning, which a rotation repairs or which may be none.
@@ -527,7 +527,7 @@ func malformedIndex(ix *schema.Index, stored [][]byte) string {
 // compare judges the form of stored values, their keys and, with keys, the values: all must be under one key, and those of the messages under it.
 func (c *verification) compare(ctx context.Context, ix *schema.Index, stored [][]byte) error {
 	if detail := malformedIndex(ix, stored); detail != "" {
-		c.report.add(Finding{Kind: KindMalformed, Severity: SeverityFinding, Index: ix.Name, Detail: detail})
+		c.report.add(Finding{Kind: KindIndexMismatch, Severity: SeverityFinding, Index: ix.Name, Detail: detail})
 		return nil
 	}
 	f := Finding{Index: ix.Name, Keyring: ix.Keyring}

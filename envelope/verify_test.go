@@ -66,7 +66,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 	}
 	other := b.seal(t, customer, `{"email":"eve@b.example","phones":["3"]}`).BlindIndexes()
 	unknownKey := append([]byte{0xff, 0xff, 0xff, 0xfe}, indexes["email"][0][4:]...)
-	malformed := []string{"malformed index email"}
+	noIndex := []string{"index-mismatch index email"}
 	for name, c := range map[string]struct {
 		typ, payload    string
 		stored          map[string][][]byte
@@ -109,13 +109,13 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		"another value's index":            {customer, good, with("email", other["email"]...), nil, nil, nil, []string{"index-mismatch index email"}},
 		"a multi index, one too few":       {customer, good, with("phone", indexes["phone"][0]), nil, nil, nil, []string{"index-mismatch index phone"}},
 		"a multi index, one too many":      {customer, good, with("phone", append(other["phone"], indexes["phone"]...)...), nil, nil, nil, []string{"index-mismatch index phone"}},
-		"a stored value of no form":        {customer, good, with("email", []byte{1}), malformed, malformed, nil, nil},
-		"a plaintext as a stored value":    {customer, good, with("email", []byte("Zyx#Wvu7")), malformed, malformed, nil, nil},
-		"a stored value that is too short": {customer, good, with("email", indexes["email"][0][:19]), malformed, malformed, nil, nil},
-		"a stored value under no key":      {customer, good, with("email", append([]byte{0, 0, 0, 0}, indexes["email"][0][4:]...)), malformed, malformed, nil, nil},
-		"two stored values of one":         {customer, good, with("email", indexes["email"][0], other["email"][0]), malformed, malformed, nil, nil},
+		"a stored value of no form":        {customer, good, with("email", []byte{1}), noIndex, noIndex, nil, nil},
+		"a plaintext as a stored value":    {customer, good, with("email", []byte("Zyx#Wvu7")), noIndex, noIndex, nil, nil},
+		"a stored value that is too short": {customer, good, with("email", indexes["email"][0][:19]), noIndex, noIndex, nil, nil},
+		"a stored value under no key":      {customer, good, with("email", append([]byte{0, 0, 0, 0}, indexes["email"][0][4:]...)), noIndex, noIndex, nil, nil},
+		"two stored values of one":         {customer, good, with("email", indexes["email"][0], other["email"][0]), noIndex, noIndex, nil, nil},
 		"a stored value twice": {customer, good, with("phone", slices.Concat(indexes["phone"], indexes["phone"][:1])...),
-			[]string{"malformed index phone"}, []string{"malformed index phone"}, nil, nil},
+			[]string{"index-mismatch index phone"}, []string{"index-mismatch index phone"}, nil, nil},
 		"an index under an unknown key": {customer, good, with("email", unknownKey), nil, []string{"key-unknown index email"}, nil, nil},
 		"a flagged object in clear": {customer, `{"person":{"tax_id":"Zyx#Wvu7"}}`, map[string][][]byte{"tax_id": indexes["tax_id"]},
 			[]string{"plaintext /person", "index-orphan index tax_id"}, []string{"plaintext /person", "index-orphan index tax_id"}, nil, nil},

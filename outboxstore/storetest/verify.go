@@ -330,26 +330,26 @@ func damages[Tx any]() map[string]damage[Tx] {
 		},
 		"an index that is none": {
 			func(s *suite[Tx], id string) { s.must(s.db.SetIndex(s.ctx, id, "tax_id", false, [][]byte{{1}})) },
-			kinds{"malformed finding"}, kinds{"malformed finding"},
+			kinds{"index-mismatch finding"}, kinds{"index-mismatch finding"},
 		},
 		"a plaintext in the column of an index": {
 			func(s *suite[Tx], id string) {
 				s.must(s.db.SetIndex(s.ctx, id, "tax_id", false, [][]byte{[]byte(secret)}))
 			},
-			kinds{"malformed finding"}, kinds{"malformed finding"},
+			kinds{"index-mismatch finding"}, kinds{"index-mismatch finding"},
 		},
 		"a plaintext among the values of an index": {
 			func(s *suite[Tx], id string) {
 				s.must(s.db.SetIndex(s.ctx, id, "email", true, append(s.get(id).Indexes["email"], []byte(secret))))
 			},
-			kinds{"malformed finding"}, kinds{"malformed finding"},
+			kinds{"index-mismatch finding"}, kinds{"index-mismatch finding"},
 		},
 		"an index that was cut short": {
 			func(s *suite[Tx], id string) {
 				value := s.get(id).Indexes["tax_id"][0]
 				s.must(s.db.SetIndex(s.ctx, id, "tax_id", false, [][]byte{value[:len(value)-1]}))
 			},
-			kinds{"malformed finding"}, kinds{"malformed finding"},
+			kinds{"index-mismatch finding"}, kinds{"index-mismatch finding"},
 		},
 		"unopenable": {
 			func(s *suite[Tx], id string) {

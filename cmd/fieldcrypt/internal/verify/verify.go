@@ -50,13 +50,14 @@ func New(app *cli.App) *cobra.Command {
 first row ids. Nothing that it prints holds a value.
 
 Without keys, findings are plaintext, misplaced, malformed, undeclared, schema-unknown,
-schema-mismatch, index-orphan, and by the keyring's clear part key-unknown and key-disabled;
-warnings are key-stale, index-key-stale, index-stale and index-missing. With keys, which is the default
-where a keyring is configured, also unopenable, invalid, index-mismatch, and index-missing is
-a finding. Findings are exit 3, warnings only with --strict. What could not be checked is
-listed as not checked. A summary tells rows by event type and by key. With --output junit or
-sarif each kind has at most ten examples; a row's is named outbox/ID. --keyless asks for no
-passphrase, and in Vault only reads the keyring's document: a policy with read on it is enough.`,
+schema-mismatch, index-orphan, index-mismatch where no value can have such an index, and by
+the keyring's clear part key-unknown and key-disabled; warnings are key-stale, index-key-stale,
+index-stale and index-missing. With keys, which is the default where a keyring is configured,
+also unopenable, invalid, every index-mismatch, and index-missing is a finding. Findings are
+exit 3, warnings only with --strict. What could not be checked is listed as not checked. A
+summary tells rows by event type and by key. With --output junit or sarif each kind has at
+most ten examples; a row's is named outbox/ID. --keyless asks for no passphrase, and in Vault
+only reads the keyring's document: a policy with read on it is enough.`,
 		Example: `  fieldcrypt verify
   fieldcrypt verify --keyless --since 2d --strict
   fieldcrypt verify --output sarif > verify.sarif
@@ -196,7 +197,7 @@ func (f *flags) stores(ctx context.Context, s *cli.Session, reg *schema.Registry
 }
 
 // checkIndexes says that the table holds other versions of an index than the schemas declare. The rows are looked at all the same: what they hold is then
-// malformed, if it is longer or shorter, or index-mismatch.
+// index-mismatch.
 func checkIndexes(ctx context.Context, s *cli.Session, store outboxstore.Store, reg *schema.Registry) error {
 	err := outboxstore.CheckIndexes(ctx, store, reg.Indexes())
 	var changed *outboxstore.IndexChangedError
