@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"strconv"
+	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
@@ -40,10 +41,20 @@ func (t trail) lockKey() string {
 	return strconv.FormatInt(int64(binary.BigEndian.Uint64(sum[:8])), 10)
 }
 
+// holdLimit is for a process that hangs, or whose machine is lost, while it has the lock: the server ends its session, so that others need not wait for it. It is less
+// than a Recorder waits for the entry of an outcome.
+const holdLimit = 5 * time.Second
+
 // Append implements audittrail.Log: in a transaction of its own, one after the other. Whoever does not take the lock meets the primary key.
 func (t trail) Append(ctx context.Context, e audittrail.Entry) (written audittrail.Entry, err error) {
 	err = t.s.transact(ctx, func(q querier) error {
-		if _, err := q.exec(ctx, `SELECT pg_catalog.pg_advisory_xact_lock($1::text::bigint)`, t.lockKey()); err != nil {
+		// A database that commits asynchronously could forget the beginning of what was then done elsewhere, in Vault say.
+		_, err := q.exec(ctx, `SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', $1::text, true),
+       pg_catalog.set_config('synchronous_commit', CASE s WHEN 'off' THEN 'local' ELSE s END, true),
+       pg_catalog.pg_advisory_xact_lock($2::text::bigint)
+  FROM pg_catalog.current_setting('synchronous_commit') s`,
+			milliseconds(holdLimit), t.lockKey())
+		if err != nil {
 			return t.fault(err)
 		}
 		last, err := t.last(ctx, q) // a statement of its own: it sees what was committed before the lock was had

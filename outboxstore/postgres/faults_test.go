@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/envelope"
 	"github.com/fieldcrypt/fieldcrypt/internal/testenv"
 	"github.com/fieldcrypt/fieldcrypt/internal/testenv/cutproxy"
@@ -157,6 +158,11 @@ func (f *fixture) calls() map[string]func(context.Context) error {
 		"Find": func(ctx context.Context) error {
 			return last(s.Find(ctx, []outboxstore.Match{{Index: "who", Candidates: [][]byte{{1}}}}, outboxstore.FindOptions{}))
 		},
+		"AuditAppend": func(ctx context.Context) error { _, err := s.AuditTrail().Append(ctx, auditEntry("x")); return err },
+		"AuditCheck": func(ctx context.Context) error {
+			_, err := audittrail.Check(ctx, s.AuditTrail(), audittrail.CheckOptions{})
+			return err
+		},
 	}
 }
 
@@ -199,7 +205,7 @@ func TestReadOnly(t *testing.T) {
 	f.write(1, 2)
 	readOnly := *f
 	readOnly.store = f.open(with(f.url, "default_transaction_read_only", "on"), postgres.Options{})
-	writes := map[string]bool{"WriteBatch": true, "WriteEach": true}
+	writes := map[string]bool{"WriteBatch": true, "WriteEach": true, "AuditAppend": true}
 	for name, call := range readOnly.calls() {
 		err := call(t.Context())
 		if !writes[name] {
