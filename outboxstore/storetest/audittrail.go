@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ func auditJob[Tx any](ctx context.Context, _ Database[Tx], store Store[Tx], job 
 		if _, err := store.AuditTrail().Append(ctx, auditEntry(fmt.Sprintf("%d of %d", n, job.First))); err != nil {
 			return err
 		}
+		fmt.Println(n + 1)
 	}
 	return nil
 }
@@ -93,6 +95,31 @@ func testAuditTrail[Tx any](t *testing.T, d Dialect[Tx]) {
 		}
 		if r := check(s, audittrail.Hash{}); r.Finding != nil || r.Entries != (processes+goroutines)*auditsOfAProcess {
 			s.t.Errorf("%+v", r)
+		}
+	})
+
+	run(t, d, "killed processes leave one chain, in which all is that they told of", func(s *suite[Tx]) {
+		const together, rounds = 3, 7
+		killed, told := 0, uint64(0)
+		for round := range rounds {
+			var helpers []*helper
+			for n := range together {
+				helpers = append(helpers, s.start("audit", helperJob{First: round*together + n}))
+			}
+			for _, h := range helpers { // the others go on meanwhile
+				last, alive := h.killAfter(rand.IntN(auditsOfAProcess / 3))
+				told += uint64(last)
+				if alive {
+					killed++
+				}
+			}
+			r := check(s, audittrail.Hash{})
+			if r.Finding != nil || r.Entries < told || r.Entries > told+uint64(killed) {
+				s.t.Fatalf("%d killed after %d entries that were told of: %+v", killed, told, r)
+			}
+		}
+		if s.t.Logf("%d of %d kills met a process at work", killed, together*rounds); killed < rounds {
+			s.t.Errorf("only %d kills met a process at work", killed)
 		}
 	})
 
