@@ -3,21 +3,19 @@ package envelope
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/fieldcrypt/fieldcrypt/keyring"
 )
 
-// One Sealer, Opener and Resealer under 32 goroutines, and a keyring that rotates every 10 ms: what is sealed opens, whichever key was the primary.
+// One Sealer, Opener and Resealer under 32 goroutines, and a keyring that rotates as soon as its newest keys are used: what is sealed opens, whichever key was the primary.
 func TestEverythingOpensWhileTheKeyringRotates(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ctx := context.Background()
 	const goroutines, rotations = 32, 20
-	done := make(chan struct{})
+	turns, done := make(chan struct{}), make(chan struct{})
 	var users sync.WaitGroup
 	var mu sync.Mutex
 	used := map[string]bool{}
@@ -58,6 +56,7 @@ func TestEverythingOpensWhileTheKeyringRotates(t *testing.T) {
 					ids[id] = true
 				}
 				select {
+				case turns <- struct{}{}:
 				case <-done:
 					mu.Lock()
 					defer mu.Unlock()
@@ -65,22 +64,29 @@ func TestEverythingOpensWhileTheKeyringRotates(t *testing.T) {
 						used[id] = true
 					}
 					return
-				default:
-					runtime.Gosched() // lets the rotations come in time
 				}
 			}
 		})
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
+	failed := make(chan struct{})
+	go func() {
+		users.Wait() // before done only if all of them failed
+		close(failed)
+	}()
 	for range rotations {
-		<-tick.C
 		b.ring.Rotate(keyring.Seal)
 		b.ring.Rotate(keyring.Index)
+		// Of so many turns, one goroutine has two: its second event began under the new keys.
+		for range goroutines + 1 {
+			select {
+			case <-turns:
+			case <-failed:
+			}
+		}
 	}
 	close(done)
 	users.Wait()
-	if len(used) < 10 {
+	if len(used) < 2*rotations {
 		t.Errorf("only %d keys were used: nothing rotated beneath", len(used))
 	}
 }

@@ -241,22 +241,13 @@ func TestDuplicatesAreFoundInObjectsOfEverySize(t *testing.T) {
 
 func TestManyNamesDoNotCostTheirSquare(t *testing.T) {
 	t.Parallel()
-	cost := func(n int) time.Duration {
-		text := objectOf(n, -1)
-		best := time.Hour
-		for range 10 {
-			start := time.Now()
-			if fault := walk(text, wide); fault != nil {
-				t.Fatal(*fault)
-			}
-			best = min(best, time.Since(start))
-		}
-		return best
+	const names = 1_000_000 // a second; their square, many minutes
+	start := time.Now()
+	if fault := walk(objectOf(names, -1), wide); fault != nil {
+		t.Fatal(*fault)
 	}
-	small, large := cost(5_000), cost(100_000)
-	// 20 times the names: 20 to 30 times the work for n log n, 400 times for n². The room is for a busy machine.
-	if large > 150*small {
-		t.Fatalf("5,000 names take %v, 100,000 take %v", small, large)
+	if took := time.Since(start); took > 2*time.Minute {
+		t.Errorf("%d names take %v", names, took)
 	}
 }
 
