@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		fmt.Println(i + 1)
 	}
 }
 
@@ -270,6 +272,53 @@ func TestOfSeveralProcessesThatAppendThereIsOneChain(t *testing.T) {
 	wg.Wait()
 	if r := check(t, log, audittrail.Hash{}); r.Finding != nil || r.Entries != 4*50+4*25 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// told counts the lines that a process writes, and says after how many it is to be killed.
+type told struct {
+	lines, killAt int
+	kill          func()
+}
+
+func (w *told) Write(p []byte) (int, error) {
+	w.lines += bytes.Count(p, []byte("\n"))
+	if w.lines >= w.killAt {
+		w.kill()
+	}
+	return len(p), nil
+}
+
+func TestKilledProcessesLeaveOneChainInWhichAllIsThatTheyToldOf(t *testing.T) {
+	t.Parallel()
+	log, path := newFile(t)
+	const rounds, together = 8, 3
+	killed, all := 0, 0
+	for range rounds {
+		var processes []*exec.Cmd
+		for range together {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), appendTo+"="+path, "GORACE=atexit_sleep_ms=0")
+			cmd.Stdout = &told{killAt: rand.IntN(45), kill: func() { _ = cmd.Process.Kill() }}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			processes = append(processes, cmd)
+		}
+		for _, cmd := range processes {
+			if err := cmd.Wait(); err != nil {
+				killed++
+			}
+			all += cmd.Stdout.(*told).lines
+		}
+		// A killed one may have written an entry that it told nobody of, and a torn one is told of by the next.
+		r := check(t, log, audittrail.Hash{})
+		if r.Finding != nil || r.Entries < uint64(all) || r.Entries > uint64(all+2*killed) {
+			t.Fatalf("%d killed, %d entries told of: %+v", killed, all, r)
+		}
+	}
+	if t.Logf("%d of %d processes killed, %d entries told of", killed, rounds*together, all); killed < rounds {
+		t.Errorf("only %d were killed", killed)
 	}
 }
 

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fieldcrypt/fieldcrypt/audittrail"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/internal/testenv/cutproxy"
 )
@@ -19,6 +21,10 @@ type freezer struct {
 	far    *project
 	proxy  *cutproxy.Proxy
 	outbox string
+	// stride is how many messages are between two kills.
+	stride int
+	// shown is what the last run has written to its standard output.
+	shown string
 }
 
 func newFreezer(t *testing.T) *freezer {
@@ -26,7 +32,7 @@ func newFreezer(t *testing.T) *freezer {
 	project := newProjectOn(t, onServers(t), 0)
 	outbox := project.on.names["OUTBOX"]
 	proxy := cutproxy.New(t, outbox)
-	return &freezer{project, project.with(map[string]string{"FIELDCRYPT_OUTBOX": proxy.URL(t, outbox)}), proxy, outbox}
+	return &freezer{project: project, far: project.with(map[string]string{"FIELDCRYPT_OUTBOX": proxy.URL(t, outbox)}), proxy: proxy, outbox: outbox, stride: 1}
 }
 
 func (f *freezer) exec(statement string) {
@@ -36,16 +42,16 @@ func (f *freezer) exec(statement string) {
 	}
 }
 
-// everywhere counts the messages of a whole run, and then kills a run after each of them. before puts things as they were, after looks
+// everywhere counts the messages of a whole run, and then kills a run after each of them, or after one in every stride. before puts things as they were, after looks
 // what the killed run left and does it again.
 func (f *freezer) everywhere(before, after func(), args ...string) {
 	f.t.Helper()
 	before()
 	f.proxy.Open()
-	f.far.mustCall(args...)
+	f.shown = f.far.mustCall(args...).stdout
 	messages := f.proxy.Count()
 	after()
-	for n := range messages {
+	for n := rand.IntN(f.stride); n < messages; n += f.stride {
 		before()
 		f.proxy.Freeze(n)
 		run := f.far.start("", args...)
@@ -54,14 +60,15 @@ func (f *freezer) everywhere(before, after func(), args ...string) {
 			f.t.Fatal(err)
 		}
 		<-run.done
-		f.clean(result{failure.Broken, run.stdout.String(), run.stderr.String()})
+		f.shown = run.stdout.String()
+		f.clean(result{failure.Broken, f.shown, run.stderr.String()})
 		f.proxy.Open()
 		after()
 		if f.t.Failed() {
 			f.t.Fatalf("killed after %d of %d messages", n, messages)
 		}
 	}
-	f.t.Logf("%v: killed after each of %d messages", args, messages)
+	f.t.Logf("%v: killed after each of %d messages, in steps of %d", args, messages, f.stride)
 }
 
 // awaitMessages waits until the proxy has passed n messages, and holds the next one back.
@@ -145,4 +152,42 @@ func TestAReencryptionKilledAfterEachMessageLosesNothing(t *testing.T) {
 		f.mustCall("rotate", "--re-encrypt-only")
 	}, "rotate", "--re-encrypt-only")
 	f.mustCall("verify", "--strict")
+}
+
+// Wherever an operation is killed between its process and the database: what was done was begun in the trail before, and the trail is whole.
+func TestLawNothingIsDoneWithoutAnEntryBefore(t *testing.T) {
+	t.Parallel()
+	f := newFreezer(t)
+	f.auditInTable()
+	f.stride = 5 * lawScale
+	f.mustCall("migrate")
+	const taxID = "8675309867"
+	event := `{"type":"invoice.issued","aggregate_id":"1","payload":{"number":1,"customer":{"name":"Wqxzil Vbkjqp","tax_id":"` + taxID + `"}}}` + "\n"
+	if err := os.WriteFile(filepath.Join(f.dir, "event.ndjson"), []byte(event), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.mustCall("write", "event.ndjson")
+	sealed := f.mustCall("seal", "event.ndjson").stdout
+	if err := os.WriteFile(filepath.Join(f.dir, "sealed.ndjson"), []byte(sealed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole := func() []audittrail.Entry {
+		f.mustCall("audit", "trail", "--check")
+		return f.trail()
+	}
+	for operation, args := range map[string][]string{"open": {"open", "sealed.ndjson"}, "find": {"find", "--index", "tax_id", "--open", taxID}} {
+		shown := 0
+		f.everywhere(func() {}, func() {
+			if strings.Contains(f.shown, taxID) {
+				shown++
+			}
+			if n := begun(whole(), operation); n < shown {
+				t.Errorf("%s has shown a value %d times, and was begun %d times", operation, shown, n)
+			}
+		}, args...)
+		if shown < 2 {
+			t.Errorf("%s has shown a value %d times", operation, shown)
+		}
+	}
+	f.everywhere(func() {}, func() { f.expectKeysTold(whole()) }, "rotate", "--now", "--purpose", "all")
 }
