@@ -90,7 +90,7 @@ func TestEachFaultOfVaultIsOneErrorWithAHint(t *testing.T) {
 	proxy.Delay(5 * patience)
 	slow.allFail(patience+loaded, "vault did not answer in time", "vault status")
 	proxy.Delay(0)
-	slow.mustCall("verify")
+	project.with(map[string]string{"VAULT_ADDR": "http://" + proxy.Address()}).mustCall("verify")
 
 	short := vault.Token(time.Second, "root")
 	<-time.After(1500 * time.Millisecond) // Vault's own clock ends the token
@@ -291,9 +291,9 @@ func TestEachFaultOfPostgresIsOneErrorWithAHint(t *testing.T) {
 
 	// A server that takes connections and says nothing, then one that is cut off in the middle, then none.
 	proxy := testenv.NewProxyTo(t, database)
-	far := at(func(u *url.URL, q url.Values) { u.Host = proxy.Address(); q.Set("connect_timeout", "1") })
+	far := at(func(u *url.URL, q url.Values) { u.Host = proxy.Address(); q.Set("connect_timeout", "3") })
 	proxy.Delay(10 * time.Second)
-	far.allFail(time.Second+loaded, "the database did not answer in time", "allow more time")
+	far.allFail(3*time.Second+loaded, "the database did not answer in time", "allow more time")
 	proxy.Delay(0)
 	writer, stdin := far.startWrite()
 	rows, err := p.rows()

@@ -269,7 +269,7 @@ func TestReplaceBehindALockEnds(t *testing.T) {
 	defer tx.Rollback(context.Background())
 	_, err = tx.Exec(t.Context(), "SELECT 1 FROM public.outbox_events FOR UPDATE")
 	f.must(err)
-	impatient := f.open(f.url, optionsWithTimeout(200*time.Millisecond))
+	impatient := f.open(f.url, optionsWithTimeout(time.Second))
 	_, took := soon(t, 10*time.Second)
 	defer took()
 	_, err = impatient.Replace(t.Context(), outboxstore.Replacement{Row: row, Sealed: f.seal(note(1, "hello"))})

@@ -60,7 +60,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, took := soon(t, 10*time.Second)
 			defer took()
-			_, err := postgres.Open(ctx, c.url, postgres.Options{ConnectTimeout: 300 * time.Millisecond})
+			_, err := postgres.Open(ctx, c.url, postgres.Options{ConnectTimeout: 3 * time.Second})
 			t.Log(err)
 			expectFault(t, err, c.want, password)
 			if strings.Contains(err.Error(), "\n") {
@@ -113,7 +113,7 @@ func TestServerAway(t *testing.T) {
 	t.Parallel()
 	server := testenv.PrivatePostgres(t)
 	f := newEmpty(t)
-	f.store = f.open(noSearchPath(server.Database()), postgres.Options{ConnectTimeout: time.Second})
+	f.store = f.open(noSearchPath(server.Database()), postgres.Options{ConnectTimeout: 5 * time.Second})
 	f.migrate()
 	f.write(1, 2)
 	server.Stop()
@@ -187,7 +187,7 @@ func TestFrozenServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			proxy.Open()
 			frozen := *f
-			frozen.store = f.open(proxy.URL(t, f.url), postgres.Options{StatementTimeout: 200 * time.Millisecond, ConnectTimeout: time.Second})
+			frozen.store = f.open(proxy.URL(t, f.url), postgres.Options{StatementTimeout: time.Second, ConnectTimeout: 3 * time.Second})
 			proxy.FreezeNow()
 			defer proxy.Open()
 			ctx, took := soon(t, 20*time.Second)
