@@ -418,7 +418,7 @@ func (c *verification) unopened(ctx context.Context, s *site, err error) error {
 }
 
 func (c *verification) validate(plaintext []byte) error {
-	err := c.schema.Validate(plaintext)
+	err := c.schema.Check(plaintext)
 	var invalid *schema.ValidationError
 	switch {
 	case err == nil:

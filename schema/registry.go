@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -436,6 +437,9 @@ type EventSchema struct {
 	validator *validator
 	plan      *Plan
 	wire      wireForm
+
+	accepting sync.Once
+	accepter  *accepter
 }
 
 // Type returns the event type.

@@ -215,6 +215,9 @@ func TestTheTestSuiteAsThePlainValidator(t *testing.T) {
 					if err != nil || our != theirs {
 						found = append(found, fmt.Sprintf("%s: %s: %s, plain %s", where, c.Description, verdict(our), verdict(theirs)))
 					}
+					if (e.Check(c.Data) == nil) != our {
+						t.Errorf("%s: %s: %s, and Check says otherwise", where, c.Description, verdict(our))
+					}
 					if our != c.Valid {
 						against[filepath.Base(name)]++
 					}
