@@ -10,13 +10,14 @@ import {
   aad, compoundID, compoundMessages, eventKey, eventKeyInfo, indexKey, indexKeyInfo, indexText, messages, normalise, normaliserID, open, openEvent, pad, paddedLength, parseIndexText,
   Refused, sealBytes, sealEvent, storedValue,
 } from './format.mjs';
+import { Checker, Damage, hashed, line, parse } from './audittrail.mjs';
 import { readMessage, writeMessage } from './cloudevents.mjs';
 import { identifier } from './identifiers.mjs';
 import { clearDigest, keysetData, openKeyring } from './keyring.mjs';
 import { readPlaces } from './places.mjs';
 
 const format = 'fieldcrypt-testvectors/1';
-const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings', 'identifiers', 'steps', 'compounds', 'cloudevents'].map((name) => `${name}.json`);
+const files = ['derivation', 'padding', 'tokens', 'normalisers', 'messages', 'index-values', 'index-texts', 'events', 'payloads', 'keyrings', 'identifiers', 'steps', 'compounds', 'cloudevents', 'audit-trails'].map((name) => `${name}.json`);
 // Argon2id is in Node from version 24 on; check.py and Go have it.
 const notHere = ['file-keks.json', 'slow-index-values.json'];
 
@@ -143,6 +144,24 @@ const kinds = {
 
   'cloudevent-read'(v) {
     same(v, { wire_event: readMessage(v.form, { headers: v.headers, body: Buffer.from(required(v, 'body'), 'utf8') }) });
+  },
+
+  'audit-entry'(v) {
+    const e = parse(Buffer.from(required(v, 'line')));
+    if (!e) throw new Refused('changed', 'not a line that fieldcrypt wrote');
+    same(v, { line: line(e), hashed: hex(hashed(e)), hash: e.hash });
+  },
+
+  'audit-trail'(v) {
+    const checker = new Checker(v.noted);
+    try {
+      for (const data of required(v, 'text').match(/[^\n]*\n|[^\n]+$/g) ?? []) checker.add(Buffer.from(data));
+      same(v, checker.end());
+    } catch (error) {
+      if (!(error instanceof Damage)) throw error;
+      if (!v.valid) same(v, { at: error.at });
+      throw new Refused(error.kind, error.message);
+    }
   },
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the vectors with Python: its own reading of docs/format.md, written from README.md beside this file, over the `cryptography` package
-(AES-GCM, HKDF, HMAC of OpenSSL) and Argon2's own library. It shares nothing with the Go code or with format.mjs.
+(AES-GCM, HKDF, HMAC of OpenSSL) and Argon2's own library; audit trails by audittrail.py. It shares nothing with the Go code or with format.mjs.
 
     python3 testvectors/check.py [DIRECTORY]      (default: the v1 beside this file)
 
@@ -18,6 +18,7 @@ import struct
 import sys
 import unicodedata
 
+import audittrail
 from argon2.low_level import Type, hash_secret_raw
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, hmac
@@ -1114,6 +1115,22 @@ def check_cloudevent_read(v):
     same(v, wire_event=read_message(v["form"], v.get("headers", []), v["body"].encode()))
 
 
+def check_audit_entry(v):
+    entry = audittrail.read(v["line"].encode())
+    if entry is None:
+        raise Refused("changed", "not a line that fieldcrypt wrote")
+    same(v, line=audittrail.line(entry).decode(), hashed=audittrail.hashed(entry).hex(), hash=entry["hash"])
+
+
+def check_audit_trail(v):
+    try:
+        same(v, **audittrail.check(re.findall(rb"[^\n]*\n|[^\n]+$", v["text"].encode()), v.get("noted")))
+    except audittrail.Damage as damage:
+        if not v["valid"]:
+            same(v, at=damage.at)
+        raise Refused(damage.kind, f"at entry {damage.at}")
+
+
 KINDS = {
     "event-key": check_event_key,
     "aad": lambda v: same(v, aad=field_data(v["kid"], v["pointer"]).hex()),
@@ -1135,6 +1152,8 @@ KINDS = {
     "cloudevent": check_cloudevent,
     "cloudevent-read": check_cloudevent_read,
     "cloudevent-write": lambda v: write_message(v["form"], v["wire_event"], v["source"]),
+    "audit-entry": check_audit_entry,
+    "audit-trail": check_audit_trail,
     "file-kek": lambda v: same(v, kek=file_kek(v).hex(), uri="file:argon2id:" + v["salt"]),
 }
 
@@ -1155,6 +1174,7 @@ FILES = [
     "compounds.json",
     "slow-index-values.json",
     "cloudevents.json",
+    "audit-trails.json",
 ]
 
 

@@ -183,7 +183,7 @@ func TestEveryKindHasValidVectors(t *testing.T) {
 			t.Errorf("%d valid vectors of kind %s", valid[kind], kind)
 		}
 	}
-	for kind, least := range map[string]int{"token": 60, "messages": 20, "normalise": 15, "compound": 7, "index-text": 15, "seal": 10, "open": 10, "payload": 80, "keyring": 60, "identifier": 30, "cloudevent-write": 10, "cloudevent-read": 80} {
+	for kind, least := range map[string]int{"token": 60, "messages": 20, "normalise": 15, "compound": 7, "index-text": 15, "seal": 10, "open": 10, "payload": 80, "keyring": 60, "identifier": 30, "cloudevent-write": 10, "cloudevent-read": 80, "audit-entry": 15, "audit-trail": 13} {
 		if invalid[kind] < least {
 			t.Errorf("%d invalid vectors of kind %s", invalid[kind], kind)
 		}
@@ -212,6 +212,8 @@ func checkedMembers() map[string][]string {
 		"identifier":      {"canonical"},
 		"keyset-data":     {"purpose", "keyring", "revision", "clear", "clear_digest", "data"},
 		"keyring":         {"keyring", "revision", "kek", "kek_key", "document", "keys"},
+		"audit-entry":     {"line", "hashed", "hash"},
+		"audit-trail":     {"text", "noted", "entries", "head", "unfinished"},
 		"file-kek":        {"passphrase", "salt", "time", "memory_kib", "threads", "uri", "kek"},
 	}
 }
@@ -420,5 +422,61 @@ func TestCheckNoticesWhatIsWrongWithAFile(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An auditor has a trail, perhaps a head that he noted, and Node or a plain Python.
+func TestATrailIsCheckedWithoutFieldcrypt(t *testing.T) {
+	t.Parallel()
+	trails := map[string]string{} // by the vector's name
+	head := ""
+	for _, v := range readFiles(t)["audit-trails.json"].Vectors {
+		if v["kind"] == "audit-trail" {
+			name := v["name"].(string)
+			trails[name] = filepath.Join(t.TempDir(), "audit.ndjson")
+			if err := os.WriteFile(trails[name], []byte(v["text"].(string)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name == "trail: whole" {
+				head = v["head"].(string)
+			}
+		}
+	}
+	for _, program := range [][]string{{"node", "audittrail.mjs"}, {"python3", "-B", "audittrail.py"}} {
+		for _, c := range []struct {
+			trail, noted string
+			exit         int
+			says         string
+		}{
+			{"trail: whole", "", 0, "whole: 9 entries\nhead " + head + "\n"},
+			{"trail: whole", head, 0, "whole: 9 entries\nhead " + head + "\n"},
+			{"trail: operations without an outcome", "", 0, "\n2 operations without an outcome: 5 6\n"},
+			{"trail: a torn last line", "", 0, "\nthe last line has no end: a process was killed while it wrote it\n"},
+			{"trail: a torn last line", head, 3, "cut\n"},
+			{"trail: the last entry gone", "", 0, "whole: 8 entries\n"},
+			{"trail: the last entry gone", head, 3, "cut\n"},
+			{"trail: a changed entry", "", 3, "changed at entry 4\n"},
+			{"trail: two entries gone", head, 3, "missing at entry 4\n"},
+		} {
+			args := slices.Clone(program[1:])
+			if c.noted != "" {
+				args = append(args, "--head", c.noted)
+			}
+			for _, stdin := range []bool{false, true} {
+				cmd := exec.Command(program[0], append(slices.Clone(args), trails[c.trail])...)
+				if stdin {
+					cmd = exec.Command(program[0], args...)
+					text, err := os.ReadFile(trails[c.trail])
+					if err != nil {
+						t.Fatal(err)
+					}
+					cmd.Stdin = bytes.NewReader(text)
+				}
+				out, err := cmd.CombinedOutput()
+				if cmd.ProcessState.ExitCode() != c.exit || !strings.Contains("\n"+string(out), "\n"+strings.TrimPrefix(c.says, "\n")) {
+					t.Errorf("%v: exit %d, %v:\n%s", cmd.Args, cmd.ProcessState.ExitCode(), err, out)
+				}
+			}
+		}
 	}
 }
