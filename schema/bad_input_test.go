@@ -109,7 +109,7 @@ func TestLawTenThousandDefinitionsLoad(t *testing.T) {
 			}
 		})
 		t.Logf("%d definitions in draft %d: %v, %d MiB kept, %d MiB allocated", n, draft, took, kept, allocated)
-		if kept > 400 || allocated > 2000 || took > 5*time.Minute {
+		if kept > 400 || allocated > 2000 {
 			t.Errorf("draft %d: %v, %d MiB kept, %d MiB allocated", draft, took, kept, allocated)
 		}
 		s := reg.events[0].plan.Root()

@@ -32,7 +32,6 @@ type chaos struct {
 	t      *testing.T
 	actors []*actor
 	killed int
-	ended  map[string]int // by name, the processes that came to their end by themselves
 }
 
 func (c *chaos) begin(a *actor) {
@@ -51,7 +50,6 @@ func (c *chaos) tend() {
 			if !a.repeats || r.code != failure.Done {
 				c.t.Errorf("%s %d ended: %+v", a.name, a.generation, r)
 			}
-			c.ended[a.name]++
 			c.begin(a)
 		default:
 		}
@@ -97,7 +95,7 @@ func TestLawNothingIsLostWhoeverIsKilled(t *testing.T) {
 	p, loaded := loadProject(t)
 	p.auditInTable()
 	p.mustCall("keys", "stores", "--add", p.on.names["OUTBOX"])
-	c := &chaos{t: t, ended: map[string]int{}}
+	c := &chaos{t: t}
 	add := func(name string, repeats bool, start func(generation int) (*running, io.Closer)) {
 		c.actors = append(c.actors, &actor{name: name, repeats: repeats, start: start})
 	}
@@ -126,8 +124,11 @@ func TestLawNothingIsLostWhoeverIsKilled(t *testing.T) {
 	tick, kills, over := time.NewTicker(50*time.Millisecond), time.NewTicker(death), time.NewTimer(lasting)
 	defer tick.Stop()
 	defer kills.Stop()
-	// On a slow machine it takes longer until a rotation and the retirement after it are through.
-	enough := func() bool { return c.ended["rotator"] >= 2 && c.killed >= int(lasting/death)/2 }
+	// On a slow machine it takes longer until a key is rotated.
+	enough := func() bool {
+		states := p.states(keyring.Seal)
+		return states["active"]+states["disabled"] > 0 && c.killed >= int(lasting/death)/2
+	}
 	for timeOver := false; !timeOver || !enough(); {
 		select {
 		case <-over.C:
@@ -145,11 +146,7 @@ func TestLawNothingIsLostWhoeverIsKilled(t *testing.T) {
 	p.mustCall("rotate", "--re-encrypt-only")
 	p.checkPlay(t)
 	p.checkTrail(t, c.killed)
-	states := p.states(keyring.Seal)
-	t.Logf("%d processes killed; seal keys: %v", c.killed, states)
-	if states["active"]+states["disabled"] == 0 {
-		t.Error("no key was rotated")
-	}
+	t.Logf("%d processes killed; seal keys: %v", c.killed, p.states(keyring.Seal))
 }
 
 // checkPlay holds the table against what the producers were told is committed.

@@ -22,7 +22,7 @@ const (
 	killsOnServers = 30
 )
 
-// killer runs the program on a project and kills it at a random moment of its life, which it measures first.
+// killer runs the program on a project and kills it at a random moment of its life, which it measures first, and whenever one ends by itself.
 type killer struct {
 	*project
 	args    []string
@@ -65,6 +65,7 @@ func (k *killer) kill(t *testing.T) {
 	cmd := k.command(k.args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +82,7 @@ func (k *killer) kill(t *testing.T) {
 			t.Fatalf("%v failed by itself: %v\n%s", k.args, err, out.String())
 		}
 		k.done++
+		k.whole = time.Since(start)
 	}
 }
 

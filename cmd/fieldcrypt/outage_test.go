@@ -128,7 +128,7 @@ func (s *outageSite) place() *vaultkeyring.Vault {
 	s.t.Helper()
 	client := testenv.VaultClient(s.t, s.address, s.token)
 	s.clients = append(s.clients, client)
-	vault, err := vaultkeyring.New(s.location, vaultkeyring.Options{Client: client, Timeout: 2 * time.Second})
+	vault, err := vaultkeyring.New(s.location, vaultkeyring.Options{Client: client, Timeout: 3 * time.Second})
 	if err != nil {
 		s.t.Fatal(err)
 	}
