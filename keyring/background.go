@@ -139,7 +139,11 @@ func (k *Keyring) nextWait(failures int) time.Duration {
 		}
 		wait -= rand.N(wait/5 + 1)
 	}
-	if k.opts.MaxStale > 0 && !k.fresh.stale.Load() {
+	switch {
+	case k.opts.MaxStale <= 0:
+	case k.fresh.stale.Load():
+		wait = min(wait, k.opts.MaxStale/2) // somebody may call Refresh meanwhile, and the age counts again
+	default:
 		left := k.opts.MaxStale - k.age()
 		if !k.fresh.warned {
 			left -= k.opts.MaxStale / 2

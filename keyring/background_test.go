@@ -359,3 +359,28 @@ func TestOneEventIsToldAtATime(t *testing.T) {
 		}
 	})
 }
+
+func TestAKeyringThatOnlyItsOwnerRefreshesGetsTooOldEachTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ring := keyringtest.NewRing(t, keyringtest.Options{})
+		ring.Keyring.Close()
+		k := opened(t, ring, keyring.Options{RefreshInterval: -1, MaxStale: 10 * time.Minute})
+		for round := range 3 {
+			if _, err := k.Primary(keyring.Seal); err != nil {
+				t.Fatalf("round %d: after a refresh: %v", round, err)
+			}
+			time.Sleep(10*time.Minute + time.Second)
+			synctest.Wait()
+			var stale *keyring.StaleError
+			if _, err := k.Primary(keyring.Seal); !errors.As(err, &stale) {
+				t.Errorf("round %d: 10 minutes after a refresh: %v", round, err)
+			}
+			time.Sleep(time.Minute)
+			if err := k.Refresh(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k.Close()
+	})
+}

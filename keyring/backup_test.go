@@ -257,12 +257,15 @@ func TestAKeyringThatDoesNotOpenIsReplacedOnlyWhenAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	hinted(t, unreadable)
-	_, d, err := restore(t, m, backup, keyring.RestoreOptions{ReplaceUnreadable: true})
+	plan, d, err := restore(t, m, backup, keyring.RestoreOptions{ReplaceUnreadable: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d.Revision() != 8 {
 		t.Errorf("revision %d, want one above the 7 of the document that did not open", d.Revision())
+	}
+	if plan.Replaced == nil || plan.Newer != 7 {
+		t.Errorf("the plan does not say what is replaced: %v, newer %d", plan.Replaced, plan.Newer)
 	}
 }
 
@@ -398,5 +401,58 @@ func TestAFingerprintTellsKeysApartAndGoesWithThem(t *testing.T) {
 	}
 	if one.Fingerprint(id^1) != "" {
 		t.Error("an id that is not there has one")
+	}
+}
+
+// A key that was staged when it was backed up may have been primary since, in the document that was lost.
+func TestARestoredStagedKeyIsTakenOutOfUseNoSoonerThanAFormerPrimary(t *testing.T) {
+	t.Parallel()
+	c := clockAt(noon)
+	ring := keyringtest.NewRing(t, keyringtest.Options{Now: c.Now})
+	before, _, _ := ring.Store.Load(ctx)
+	staged := ring.Stage(keyring.Seal)
+	backup, _ := backedUp(t, ring.Manager)
+	c.Advance(time.Hour)
+	if _, err := newManager(t, "default", ring.Store, ring.KEK, c).Promote(ctx, keyring.Seal, keyring.PromoteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Advance(48 * time.Hour)
+	for name, stored := range map[string][]byte{"into the document of before": before, "where there is none": nil} {
+		c := clockAt(c.Now())
+		store := &keyringtest.Store{}
+		if stored != nil {
+			store.Put(stored)
+		}
+		m := newManager(t, "default", store, ring.KEK, c)
+		if _, d, err := restore(t, m, backup, keyring.RestoreOptions{}); err != nil {
+			t.Fatal(name, err)
+		} else if k, _ := d.Key(keyring.Seal, staged); !k.Ceased.Equal(c.Now()) {
+			t.Errorf("%s: it is %s and ceased to be primary %s, want %s", name, k.State, k.Ceased, c.Now())
+		}
+		early := func(what string, possible time.Duration, do func() error) {
+			t.Helper()
+			at := c.Now().Add(possible)
+			if e := refused[*keyring.TooEarlyError](t, m, name+": "+what, do); e != nil && !e.Possible.Equal(at) {
+				t.Errorf("%s: %s: possible from %s, want %s", name, what, e.Possible, at)
+			}
+		}
+		disable := func() error {
+			_, err := m.Disable(ctx, keyring.Seal, staged, keyring.DisableOptions{AssumeUnused: true})
+			return err
+		}
+		destroy := func() error {
+			_, err := m.Destroy(ctx, keyring.Seal, staged, keyring.DestroyOptions{AssumeUnused: true})
+			return err
+		}
+		early("disable", 10*time.Minute, disable)
+		c.Advance(10 * time.Minute)
+		if err := disable(); err != nil {
+			t.Fatal(name, err)
+		}
+		early("destroy", 24*time.Hour-10*time.Minute, destroy)
+		c.Advance(24 * time.Hour)
+		if err := destroy(); err != nil {
+			t.Error(name, err)
+		}
 	}
 }

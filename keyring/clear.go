@@ -26,7 +26,8 @@ const (
 //	                    {"state":"primary","time":"2026-11-30T12:10:00Z","author":"…"}]}]}
 //
 // "written" tells who wrote this revision, and when. A keyring that was moved has
-// "moved_to", the KEK of its new place, and takes no change any more.
+// "moved_to", the KEK of its new place, and takes no change any more. One that was
+// restored under another KEK than its backup names that one, "formerly".
 //
 // A store is {"url":"…"}, for tables of the caller's own {"url":"…","query":"…"}.
 // A key that is held has "hold":{"until","reason","time","author"}, a destroyed one
@@ -37,6 +38,7 @@ type clearPart struct {
 	KEK         string       `json:"kek"`
 	Written     *clearMark   `json:"written,omitempty"`
 	MovedTo     string       `json:"moved_to,omitempty"`
+	Formerly    string       `json:"formerly,omitempty"`
 	Propagation string       `json:"propagation"`
 	Stores      []clearStore `json:"stores"`
 	Keys        []clearKey   `json:"keys"`
@@ -83,8 +85,19 @@ type header struct {
 	// written is zero in documents of before it was written down.
 	written StateChange
 	movedTo string
-	stores  []DataStore
-	keys    []keyRecord
+	// formerly is the KEK of the keyring whose place this one took; "" if none.
+	formerly string
+	stores   []DataStore
+	keys     []keyRecord
+}
+
+// keks are the KEKs under which documents of this keyring were seen: a restored
+// one goes on with the revisions of the one that was lost.
+func (h *header) keks() []string {
+	if h.formerly == "" {
+		return []string{h.kek}
+	}
+	return []string{h.kek, h.formerly}
 }
 
 // keyRecord is what the clear part says of one key.
@@ -134,7 +147,7 @@ func (h *header) text() (string, error) {
 	if h.written.Author != "" {
 		part.Written = &clearMark{Time: formatTime(h.written.At), Author: h.written.Author}
 	}
-	part.MovedTo = h.movedTo
+	part.MovedTo, part.Formerly = h.movedTo, h.formerly
 	for _, s := range h.stores {
 		part.Stores = append(part.Stores, clearStore(s))
 	}
@@ -194,6 +207,9 @@ func parseClear(text string) (*header, *DocumentError) {
 	}
 	if h.movedTo = part.MovedTo; h.movedTo != "" && (!printable(h.movedTo, maxURIBytes) || h.movedTo == h.kek) {
 		return fail("moved_to", RuleKEK, fmt.Sprintf("want another key-encryption key, 1 to %d bytes of printable text", maxURIBytes))
+	}
+	if h.formerly = part.Formerly; h.formerly != "" && (!printable(h.formerly, maxURIBytes) || h.formerly == h.kek) {
+		return fail("formerly", RuleKEK, fmt.Sprintf("want another key-encryption key, 1 to %d bytes of printable text", maxURIBytes))
 	}
 	for i, st := range part.Stores {
 		s, err := newDataStore(DataStore(st))

@@ -104,9 +104,13 @@ func (m *Manager) Enable(ctx context.Context, p Purpose, id KeyID) (*Changed, er
 }
 
 // ceased is when the key ceased to be primary; false if it never was, or is now.
+// A restore brings a key that was staged back as active, or as staged once more,
+// and nothing else does: it may have been primary in between, in the document that
+// was lost, for processes that have loaded that one.
 func (r *keyRecord) ceased() (time.Time, bool) {
 	for i := len(r.history) - 1; i > 0; i-- {
-		if r.history[i-1].State == Primary && r.history[i].State != Primary {
+		from, to := r.history[i-1].State, r.history[i].State
+		if from == Primary && to != Primary || from == Staged && (to == Active || to == Staged) {
 			return r.history[i].At, true
 		}
 	}

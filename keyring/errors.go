@@ -199,7 +199,7 @@ func (e *RollbackError) Error() string {
 
 // Hint says what to do.
 func (e *RollbackError) Hint() string {
-	return "put the newest document back; an old one may lack keys that data needs"
+	return "put the newest document back; an old one may lack keys that data needs; if the newest is lost, restore a backup, which writes a revision above: fieldcrypt keys restore"
 }
 
 // ChangedError: another writer changed the keyring first. Nothing was written.
@@ -260,10 +260,10 @@ type TooEarlyError struct {
 
 func (e *TooEarlyError) Error() string {
 	if e.Destroy {
-		return fmt.Sprintf("keyring %s: %s key %s cannot be destroyed before %s: it was primary, and a process that could not refresh since may still write under it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
+		return fmt.Sprintf("keyring %s: %s key %s cannot be destroyed before %s: it was or may have been primary, and a process that could not refresh since may still write under it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
 	}
 	if e.Disable {
-		return fmt.Sprintf("keyring %s: %s key %s cannot be disabled before %s: it was primary, and a process may still write under it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
+		return fmt.Sprintf("keyring %s: %s key %s cannot be disabled before %s: it was or may have been primary, and a process may still write under it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
 	}
 	return fmt.Sprintf("keyring %s: %s key %s cannot become primary before %s: a process may not have loaded it", e.Keyring, e.Purpose, e.ID, formatTime(e.Possible))
 }

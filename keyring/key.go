@@ -72,7 +72,9 @@ type KeyInfo struct {
 	// Since is when the key entered State, Author who brought it there.
 	Since  time.Time
 	Author string
-	// Ceased is when the key ceased to be primary; zero if it never was, or is.
+	// Ceased is when the key ceased to be primary; zero if it never was, or is. For
+	// one that was restored from a backup in which it was staged it is the time of
+	// the restore, before which it may have been.
 	Ceased time.Time
 	// Hold keeps the key from being disabled; nil where nobody holds it.
 	Hold *Hold

@@ -385,6 +385,50 @@ func TestAMoveThatWasKilledInItsMidstGoesOn(t *testing.T) {
 	_ = ring
 }
 
+func TestAMoveThatWasKilledInItsMidstIsTakenBackWhileTheNewPlaceIsEmpty(t *testing.T) {
+	t.Parallel()
+	ring, m, c, id := rotated(t)
+	store, kek := &keyringtest.Store{}, newKEK(t)
+	to := newManager(t, "default", store, kek, c)
+	if d, err := m.CancelMove(ctx, to); err != nil || d.Revision() != 3 {
+		t.Errorf("without a move: %v", err)
+	}
+	var half *keyring.HalfMovedError
+	if _, err := m.Move(ctx, newManager(t, "default", &noSave{store}, kek, c)); !errors.As(err, &half) || half.To != kek.URI() {
+		t.Fatal(err)
+	}
+	hinted(t, half)
+	refused[*keyring.MovedError](t, m, "another place than the move's", func() error {
+		_, err := m.CancelMove(ctx, newManager(t, "default", &keyringtest.Store{}, newKEK(t), c))
+		return err
+	})
+	seen := &inMemory{}
+	if err := seen.Record(ctx, "default", keyring.Seen{KEK: kek.URI(), Revision: 5}); err != nil {
+		t.Fatal(err)
+	}
+	remembering, err := keyring.NewManager("default", ring.Store, ring.KEK, keyring.ManagerOptions{Actor: "a test", Memory: seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused[*keyring.LostError](t, m, "a new place where processes have seen it", func() error {
+		_, err := remembering.CancelMove(ctx, to)
+		return err
+	})
+	if _, err := m.CancelMove(ctx, to); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Hold(ctx, keyring.Seal, id, keyring.HoldOptions{Until: c.Now().Add(time.Hour), Reason: "it takes changes"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.Move(ctx, to); err != nil {
+		t.Fatal(err)
+	}
+	refused[*keyring.ExistsError](t, m, "a move that went through", func() error {
+		_, err := m.CancelMove(ctx, to)
+		return err
+	})
+}
+
 var errKilled = errors.New("killed")
 
 // noSave is a store that is killed before it saves.

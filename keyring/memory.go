@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 )
 
 // Seen is a document that some process has loaded or written.
@@ -47,11 +48,12 @@ func recall(ctx context.Context, memory Memory, name string) (remembered, error)
 	return all, nil
 }
 
-// check refuses a document that is older than what was seen under its KEK. A
-// keyring that was moved is read at both places for a while.
+// check refuses a document that is older than what was seen under its KEK, or
+// under the one of the keyring that it was restored from. A keyring that was moved
+// is read at both places for a while.
 func (all remembered) check(d *document) error {
 	for _, s := range all {
-		if s.KEK != d.kek {
+		if !slices.Contains(d.keks(), s.KEK) {
 			continue
 		}
 		w := watermark{revision: s.Revision, digest: s.Digest}
@@ -62,12 +64,24 @@ func (all remembered) check(d *document) error {
 	return nil
 }
 
+// newest is the highest revision of all, 0 if nobody has seen any.
+func (all remembered) newest() (revision uint64) {
+	for _, s := range all {
+		revision = max(revision, s.Revision)
+	}
+	return revision
+}
+
+// record also remembers a restored keyring for the one that was lost: whoever
+// finds that one again, and puts it back, has gone back.
 func record(ctx context.Context, memory Memory, d *document) error {
 	if memory == nil {
 		return nil
 	}
-	if err := memory.Record(ctx, d.name, Seen{KEK: d.kek, Revision: d.revision, Digest: d.digest}); err != nil {
-		return &MemoryError{Keyring: d.name, Err: err}
+	for _, kek := range d.keks() {
+		if err := memory.Record(ctx, d.name, Seen{KEK: kek, Revision: d.revision, Digest: d.digest}); err != nil {
+			return &MemoryError{Keyring: d.name, Err: err}
+		}
 	}
 	return nil
 }

@@ -224,3 +224,117 @@ func TestALostKeyringIsNotSucceededByANewOne(t *testing.T) {
 		t.Errorf("under another KEK: %v", err)
 	}
 }
+
+// managerWith is a manager with a memory.
+func managerWith(t testing.TB, store keyring.Store, kek keyring.KEK, memory keyring.Memory) *keyring.Manager {
+	t.Helper()
+	m, err := keyring.NewManager("default", store, kek, keyring.ManagerOptions{Actor: "a test", Now: clockAt(noon).Now, Memory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A file that is restored has a new salt, and so another KEK: what was seen of the lost one counts all the same.
+func TestAKeyringRestoredUnderAnotherKEKTakesThePlaceOfTheLostOne(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	backup, _ := backedUp(t, ring.Manager)
+	memory := &inMemory{}
+	for range 3 {
+		ring.Stage(keyring.Seal)
+	}
+	lost, _, _ := ring.Store.Load(ctx)
+	opened(t, ring, keyring.Options{Memory: memory})
+	store, kek := &keyringtest.Store{}, newKEK(t)
+	plan, restored, err := restore(t, managerWith(t, store, kek, memory), backup, keyring.RestoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Formerly != ring.KEK.URI() || plan.Newer != 4 || restored.Revision() != 5 {
+		t.Errorf("formerly %q, newer %d, revision %d", plan.Formerly, plan.Newer, restored.Revision())
+	}
+	start := func(store keyring.Store, kek keyring.KEK) error {
+		k, err := keyring.Open(ctx, "default", store, kek, keyring.Options{Memory: memory, RefreshInterval: -1})
+		if err == nil {
+			k.Close()
+		}
+		return err
+	}
+	if err := start(store, kek); err != nil {
+		t.Errorf("the restored keyring: %v", err)
+	}
+	// The lost one is found again, and put back.
+	ring.Store.Put(lost)
+	var back *keyring.RollbackError
+	if err := start(ring.Store, ring.KEK); !errors.As(err, &back) || back.Seen != 5 || back.Found != 4 {
+		t.Errorf("the lost keyring: %v", err)
+	}
+	// The restored one lives on, and its changes count for both.
+	if _, err := managerWith(t, store, kek, memory).Stage(ctx, keyring.Index, keyring.StageOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(ring.Store, ring.KEK); !errors.As(err, &back) || back.Seen != 6 {
+		t.Errorf("the lost keyring, later: %v", err)
+	}
+}
+
+func TestAnOldBackupRestoredWithoutTheMemoryIsRefusedByIt(t *testing.T) {
+	t.Parallel()
+	ring := keyringtest.NewRing(t, keyringtest.Options{})
+	backup, _ := backedUp(t, ring.Manager)
+	for range 5 {
+		ring.Stage(keyring.Seal)
+	}
+	memory := &inMemory{}
+	opened(t, ring, keyring.Options{Memory: memory})
+	store, kek := &keyringtest.Store{}, newKEK(t)
+	if _, d, err := restore(t, managerWith(t, store, kek, nil), backup, keyring.RestoreOptions{}); err != nil || d.Revision() != 2 {
+		t.Fatal(err)
+	}
+	var back *keyring.RollbackError
+	if _, err := keyring.Open(ctx, "default", store, kek, keyring.Options{Memory: memory}); !errors.As(err, &back) || back.Seen != 6 || back.Found != 2 {
+		t.Fatalf("a start: %v", err)
+	}
+	// As the hint says: a restore with the memory at hand writes a revision above, although no key is missing.
+	plan, d, err := restore(t, managerWith(t, store, kek, memory), backup, keyring.RestoreOptions{})
+	if err != nil || d.Revision() != 7 || plan.Newer != 6 {
+		t.Fatalf("revision %d, newer %d, %v", d.Revision(), plan.Newer, err)
+	}
+	k, err := keyring.Open(ctx, "default", store, kek, keyring.Options{Memory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Close()
+}
+
+// A store that went back to a document with all of the backup's keys: nothing is missing, and processes refuse it.
+func TestARestoreMakesAStoreThatWentBackUsableAgain(t *testing.T) {
+	t.Parallel()
+	for name, recalls := range map[string]bool{"with the memory": true, "by --above-revision": false} {
+		ring := keyringtest.NewRing(t, keyringtest.Options{})
+		backup, _ := backedUp(t, ring.Manager)
+		old, _, _ := ring.Store.Load(ctx)
+		memory := &inMemory{}
+		ring.Stage(keyring.Seal)
+		running := opened(t, ring, keyring.Options{Memory: memory, RefreshInterval: -1})
+		ring.Store.Put(old)
+		if err := running.Refresh(ctx); err == nil {
+			t.Fatal("it went back unnoticed")
+		}
+		m, opts := managerWith(t, ring.Store, ring.KEK, nil), keyring.RestoreOptions{AboveRevision: 2}
+		if recalls {
+			m, opts = managerWith(t, ring.Store, ring.KEK, memory), keyring.RestoreOptions{}
+		}
+		plan, d, err := restore(t, m, backup, opts)
+		if err != nil || d.Revision() != 3 || plan.Newer != 2 {
+			t.Errorf("%s: revision %d, newer %d, %v", name, d.Revision(), plan.Newer, err)
+		}
+		if err := running.Refresh(ctx); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if again, _, err := restore(t, m, backup, opts); err != nil || again.Revision != 0 {
+			t.Errorf("%s: a second restore: %v", name, err)
+		}
+	}
+}

@@ -14,7 +14,8 @@ import (
 // removed.
 //
 // to is a manager of the same keyring at an empty place. A call that was
-// interrupted is made again.
+// interrupted, or ended with a *[HalfMovedError], is made again, or taken back with
+// [Manager.CancelMove].
 func (m *Manager) Move(ctx context.Context, to *Manager) (*Description, error) {
 	if to.name != m.name {
 		return nil, &NameError{Asked: to.name, Found: m.name}
@@ -25,6 +26,11 @@ func (m *Manager) Move(ctx context.Context, to *Manager) (*Description, error) {
 	if there, err := to.moved(ctx, m); there != nil || err != nil {
 		return there, err
 	}
+	before, err := m.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	to.adopt(before.doc.movedTo)
 	if err := to.proveBinding(ctx); err != nil {
 		return nil, err
 	}
@@ -32,6 +38,16 @@ func (m *Manager) Move(ctx context.Context, to *Manager) (*Description, error) {
 	if _, err := m.freeze(ctx, to.kek.URI()); err != nil {
 		return nil, err
 	}
+	moved, err := m.copyTo(ctx, to)
+	if err != nil {
+		return nil, &HalfMovedError{Keyring: m.name, To: to.kek.URI(), Err: err}
+	}
+	m.opts.Logger.InfoContext(ctx, "keyring moved", "keyring", m.name, "revision", moved.revision, "author", m.opts.Actor, "from", before.KEKURI(), "to", moved.kek)
+	return &Description{doc: moved}, nil
+}
+
+// copyTo writes what the frozen place holds to the new one.
+func (m *Manager) copyTo(ctx context.Context, to *Manager) (*document, error) {
 	d, sec, _, err := m.load(ctx)
 	if err != nil {
 		return nil, err
@@ -39,18 +55,91 @@ func (m *Manager) Move(ctx context.Context, to *Manager) (*Description, error) {
 	defer sec.wipe()
 	h := d.header.clone()
 	h.kek, h.movedTo = to.kek.URI(), ""
+	if h.formerly == h.kek {
+		h.formerly = "" // back to where it was lost
+	}
 	h.revision++
 	h.written = StateChange{At: to.now(), Author: to.opts.Actor}
 	_, version, err := to.store.Load(ctx)
 	if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) {
 		return nil, errors.Join(err, ErrExists)
 	}
-	moved, err := to.save(ctx, h, sec, version)
+	return to.save(ctx, h, sec, version)
+}
+
+// KEKAdopter is a [KEK] that is made together with what it seals, as that of a new
+// file is by its salt. Move asks it to be the one that an interrupted call named:
+// the old place takes no other any more.
+type KEKAdopter interface {
+	// Adopt makes this the KEK with the URI, if nothing is sealed by it yet and the
+	// URI is one of its kind; else it changes nothing.
+	Adopt(uri string)
+}
+
+func (m *Manager) adopt(uri string) {
+	if adopter, ok := m.kek.(KEKAdopter); ok && uri != "" {
+		adopter.Adopt(uri)
+	}
+}
+
+// CancelMove takes a move back that was interrupted before the new place held the
+// keyring: the old place takes changes again. to is what Move got. No Move of this
+// keyring may be under way.
+//
+// Errors: *[ExistsError] where the new place holds a keyring, *[LostError] where
+// processes have seen one there, *[MovedError] where the keyring was moved to
+// another place than to.
+func (m *Manager) CancelMove(ctx context.Context, to *Manager) (*Description, error) {
+	if err := to.refuseExisting(ctx); err != nil {
+		return nil, err
+	}
+	known, err := recall(ctx, m.opts.Memory, m.name)
 	if err != nil {
 		return nil, err
 	}
-	m.opts.Logger.InfoContext(ctx, "keyring moved", "keyring", d.name, "revision", moved.revision, "author", m.opts.Actor, "from", d.kek, "to", h.kek)
-	return &Description{doc: moved}, nil
+	d, err := m.edit(ctx, 0, func(h *header, _ secrets, _ time.Time) error {
+		if h.movedTo == "" {
+			return errNothingToDo
+		}
+		if to.adopt(h.movedTo); to.kek.URI() != h.movedTo {
+			return &MovedError{Keyring: m.name, To: h.movedTo}
+		}
+		for _, s := range known {
+			if s.KEK == h.movedTo {
+				return &LostError{Keyring: m.name, Revision: s.Revision, KEK: s.KEK}
+			}
+		}
+		h.movedTo = ""
+		return nil
+	})
+	if err == nil {
+		m.opts.Logger.InfoContext(ctx, "move of the keyring taken back", "keyring", d.name, "revision", d.revision, "author", m.opts.Actor)
+	}
+	return m.described(d, err)
+}
+
+// HalfMovedError says that the old place takes no change any more, and that it is
+// not certain that the new one holds the keyring. Both open what they hold.
+type HalfMovedError struct {
+	Keyring string
+	// To names the KEK at the new place.
+	To  string
+	Err error
+}
+
+func (e *HalfMovedError) Error() string {
+	return fmt.Sprintf("keyring %s: the move is begun and not done, so that the old place is read and takes no change: %v", e.Keyring, e.Err)
+}
+
+func (e *HalfMovedError) Unwrap() error { return e.Err }
+
+// Hint says what to do next.
+func (e *HalfMovedError) Hint() string {
+	const next = "run the command again: it does what is left to do; with --cancel it takes the move back"
+	if hint := hintOf(e.Err); hint != "" {
+		return hint + "; then " + next
+	}
+	return next
 }
 
 // moved says whether the new place holds what the old one did, from a call that
@@ -108,5 +197,5 @@ func (e *MovedError) Error() string {
 
 // Hint says what to do next.
 func (e *MovedError) Hint() string {
-	return "configure the keyring's new place, for every process, and run the command there"
+	return "configure the keyring's new place, for every process, and run the command there; if fieldcrypt keys move was interrupted, run it again first"
 }

@@ -50,13 +50,13 @@ func (k *Keyring) reload(ctx context.Context) error {
 	if err := known.check(d); err != nil {
 		return err
 	}
-	// Only now is the document known to be authentic, and worth remembering.
-	if err := record(ctx, k.opts.Memory, d); err != nil {
-		k.log(slog.LevelInfo, "other processes cannot be told of the keyring's revision", d.revision, err) // a role that only reads, say
-	}
 	next, err := newSnapshot(d, sec, old)
 	if err != nil {
 		return err
+	}
+	// Only now is the document known to be one to use, and worth remembering.
+	if err := record(ctx, k.opts.Memory, d); err != nil {
+		k.log(slog.LevelInfo, "other processes cannot be told of the keyring's revision", d.revision, err) // a role that only reads, say
 	}
 	k.seen.advance(d)
 	k.state.Store(next)

@@ -55,6 +55,17 @@ type RestorePlan struct {
 	// Present is the stored keyring that keys are added to; nil if a whole
 	// keyring is written, because there is none, or because it cannot be read.
 	Present *Description
+	// Replaced is why a stored keyring does not open that is replaced; nil if none
+	// is. Keys that only it holds are lost.
+	Replaced error
+	// Newer is a revision that was seen and that neither the backup nor what is
+	// stored reaches, 0 if there is none: what was changed up to then is lost, and
+	// so are keys that were made, with the data under them.
+	Newer uint64
+	// Formerly is the KEK of the keyring that was backed up, where the restored one
+	// has another, as a new file has: it takes that one's place, and whoever has
+	// seen it refuses that one from then on. Else "".
+	Formerly string
 
 	manager *Manager
 	header  *header
@@ -68,7 +79,9 @@ type RestorePlan struct {
 // Where no keyring is stored, the backup's whole keyring is planned, each key in
 // the state that it had. Where there is one, keys that it lacks are added as
 // active, disabled ones as disabled: its primaries stay, and so do the states of
-// keys that it has. An id that exists with other bytes is a *[RestoreConflictError].
+// keys that it has. One that lacks none is written anew if it is older than what
+// was seen, so that processes take it. An id that exists with other bytes is a
+// *[RestoreConflictError].
 func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOptions) (*RestorePlan, error) {
 	if !printable(m.opts.Actor, maxAuthorBytes) {
 		return nil, &ActorError{}
@@ -82,17 +95,13 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 		return nil, err
 	}
 	defer stored.secrets.wipe()
-	plan.version = stored.version
-	above := max(opts.AboveRevision, b.doc.revision, stored.revision, m.watermark().revision)
-	if m.opts.Memory != nil {
-		all, err := m.opts.Memory.Recall(ctx, m.name)
-		if err != nil {
-			return nil, &MemoryError{Keyring: m.name, Err: err}
-		}
-		for _, s := range all {
-			above = max(above, s.Revision)
-		}
+	plan.version, plan.Replaced = stored.version, stored.unreadable
+	known, err := recall(ctx, m.opts.Memory, m.name)
+	if err != nil {
+		return nil, err
 	}
+	seen := m.watermark()
+	above := max(opts.AboveRevision, b.doc.revision, stored.revision, seen.revision, known.newest())
 	for _, o := range opts.Others {
 		if o != nil && stored.doc == nil && o.KEKURI() == m.kek.URI() {
 			return nil, &KEKInUseError{Keyring: m.name, Other: o.Name(), KEK: o.KEKURI()}
@@ -105,7 +114,10 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 			return nil, &MovedError{Keyring: m.name, To: stored.doc.movedTo}
 		}
 		plan.Present = &Description{doc: stored.doc}
-		err = plan.merge(b, stored.doc, stored.secrets, m.now())
+		// A store that went back is to be taken again, although it may lack no key.
+		refused := known.check(stored.doc) != nil || seen.check(stored.doc) != nil ||
+			stored.revision < b.doc.revision || stored.revision <= opts.AboveRevision
+		err = plan.merge(b, stored.doc, stored.secrets, m.now(), refused)
 	}
 	if err != nil {
 		plan.Close()
@@ -124,6 +136,13 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 		plan.Close()
 		return nil, &DocumentError{Keyring: m.name, Place: clearPlace + "/revision", Rule: RuleRevision, Detail: "the last revision was reached"}
 	}
+	reached := b.doc.revision
+	if stored.doc != nil {
+		reached = max(reached, stored.revision)
+	}
+	if above > reached {
+		plan.Newer = above
+	}
 	plan.header.revision = above + 1
 	plan.header.written = StateChange{At: m.now(), Author: m.opts.Actor}
 	plan.Revision = above + 1
@@ -133,6 +152,9 @@ func (m *Manager) PlanRestore(ctx context.Context, b *Backup, opts RestoreOption
 // whole plans the backup's keyring as it was.
 func (p *RestorePlan) whole(b *Backup, kek string, now time.Time) error {
 	h := b.doc.header.clone()
+	if kek != h.kek {
+		h.formerly, p.Formerly = h.kek, h.kek
+	}
 	h.kek, h.movedTo = kek, ""
 	for _, r := range h.keys {
 		action := RestoreAdd
@@ -154,10 +176,11 @@ func (p *RestorePlan) whole(b *Backup, kek string, now time.Time) error {
 	return nil
 }
 
-// merge plans the stored keyring with the keys that it lacks.
-func (p *RestorePlan) merge(b *Backup, stored *document, sec secrets, now time.Time) error {
+// merge plans the stored keyring with the keys that it lacks; anew says that it is
+// to be written although it lacks none.
+func (p *RestorePlan) merge(b *Backup, stored *document, sec secrets, now time.Time, anew bool) error {
 	h := stored.header.clone()
-	changed := false
+	changed := anew
 	for _, r := range b.doc.keys {
 		was := h.find(r.purpose, r.id)
 		switch {
@@ -236,6 +259,8 @@ type storedKeyring struct {
 	secrets  secrets
 	revision uint64 // also of a document that does not open
 	version  string // what Save expects back
+	// unreadable is why a document does not open that may be replaced.
+	unreadable error
 }
 
 // stored reads the store. Where there is a document that does not open, that is
@@ -262,6 +287,7 @@ func (m *Manager) stored(ctx context.Context, replace bool) (storedKeyring, erro
 	case !replace:
 		return storedKeyring{}, &UnreadableError{Keyring: m.name, Err: err}
 	}
+	s.unreadable = err
 	return s, nil
 }
 

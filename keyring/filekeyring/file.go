@@ -49,6 +49,8 @@ type File struct {
 var (
 	_ keyring.Store = (*File)(nil)
 	_ keyring.KEK   = (*File)(nil)
+
+	_ keyring.KEKAdopter = (*File)(nil)
 )
 
 // New names a keyring file. It touches neither the file nor the passphrase.
@@ -161,6 +163,17 @@ func (f *File) current() header {
 		f.header = header{params: f.params, salt: string(salt)}
 	}
 	return f.header
+}
+
+// Adopt implements [keyring.KEKAdopter]: a file that is not there yet gets the salt
+// that the URI names.
+func (f *File) Adopt(uri string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	salt, ok := saltOf(uri)
+	if _, _, err := readRegular(f.path); ok && isNotFound(err) {
+		f.use(header{params: f.params, salt: salt})
+	}
 }
 
 // use takes the header of the file as read. A derived key that has opened

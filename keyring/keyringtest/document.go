@@ -49,6 +49,7 @@ type Clear struct {
 	Propagation string       `json:"propagation"`
 	Written     *ClearMark   `json:"written,omitempty"`
 	MovedTo     string       `json:"moved_to,omitempty"`
+	Formerly    string       `json:"formerly,omitempty"`
 	Stores      []ClearStore `json:"stores"`
 	Keys        []ClearKey   `json:"keys"`
 }

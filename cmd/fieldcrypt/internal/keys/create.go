@@ -70,5 +70,23 @@ func (f *create) run(ctx context.Context, s *cli.Session, _ []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.warn(ctx, s, created); err != nil {
+		return err
+	}
 	return say(s, created.Keys())
+}
+
+// warn names a keyring of this name that an outbox knows: a new one opens nothing of what is under its keys. It may be that of another service, so this is no refusal.
+func (f *create) warn(ctx context.Context, s *cli.Session, created *keyring.Description) error {
+	if s.Memory == nil {
+		return nil
+	}
+	known, err := s.Memory.Recall(ctx, f.name)
+	for _, k := range known {
+		if k.KEK == created.KEKURI() {
+			continue
+		}
+		s.Terminal.Warn("the outbox knows a keyring %s already, sealed by %s, up to revision %d: a new one opens nothing that is under its keys; if it was lost, restore it with `fieldcrypt keys restore`", f.name, k.KEK, k.Revision)
+	}
+	return err
 }

@@ -46,7 +46,12 @@ backup was made: who knows the recipient can make a backup.
 Where no keyring is stored, the backup's whole keyring is written. Where there is one, keys that
 it lacks are added as active: its primary keys never change, a destroyed key is not brought
 back, and an id that exists with other bytes is refused. What is written has a revision above all
-that was seen, so that running processes take it.`,
+that was seen, so that running processes take it; a keyring that went back to an older revision is
+written anew for that, although it may lack no key.
+
+A keyring that is restored under another key than the one that sealed it when it was backed up,
+as each new file has, takes that one's place: processes refuse the old one from then on. So
+rehearse a restore with a copy of the database, or without an outbox.`,
 		Example: `  fieldcrypt keys restore --identity-file identity.txt keyring-2026-11-30.age`,
 		Args:    cli.ExactArgs(1),
 		RunE:    app.RunE(cli.Command{Run: f.run}),
@@ -80,6 +85,7 @@ func (f *restore) run(ctx context.Context, s *cli.Session, args []string) error 
 	if err := f.show(s, backup, plan); err != nil {
 		return err
 	}
+	f.warn(s, backup, plan)
 	if plan.Revision == 0 {
 		s.Terminal.Note("nothing was to be done")
 		return nil
@@ -98,7 +104,24 @@ func (f *restore) run(ctx context.Context, s *cli.Session, args []string) error 
 	if err != nil {
 		return err
 	}
-	return sayKeyring(s, "restored", d)
+	if err := sayKeyring(s, "restored", d); err != nil {
+		return err
+	}
+	s.Terminal.Note("next: `fieldcrypt verify`, which names what needs a key that the keyring does not have")
+	return nil
+}
+
+// warn says what is lost by the restore, before it is asked for.
+func (f *restore) warn(s *cli.Session, backup *keyring.Backup, plan *keyring.RestorePlan) {
+	if plan.Replaced != nil {
+		s.Terminal.Warn("a keyring is stored that does not open, and is replaced; keys that only it holds are lost: %s", plan.Replaced)
+	}
+	if plan.Newer != 0 {
+		s.Terminal.Warn("keyring %s went up to revision %d, and the backup is of revision %d: keys that were made in between are not in it, and what was sealed under them does not open", f.name, plan.Newer, backup.Description().Revision())
+	}
+	if plan.Formerly != "" {
+		s.Terminal.Note("it takes the place of the keyring that is sealed by %s: whatever uses this outbox refuses that one afterwards; rehearse with a copy of the database", plan.Formerly)
+	}
 }
 
 func (f *restore) read(s *cli.Session, path string) (*keyring.Backup, error) {
