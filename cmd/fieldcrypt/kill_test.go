@@ -188,6 +188,9 @@ func TestRotationsKilledAtRandomMomentsLoseNoKeyAndNoRowOnPostgresAndVault(t *te
 func killRotations(t *testing.T, project *project, kills int) {
 	project.writeEvents()
 	project.emptyOutbox()
+	if !project.on.inFiles() { // where the trail is in a file, too
+		project.auditInTable()
+	}
 	project.mustCall("write", filepath.Join(project.dir, "events.ndjson"))
 	k := &killer{project: project, kills: kills, args: []string{"rotate", "--now", "--re-encrypt", "--purpose", "all"}}
 	k.run(t)
@@ -210,4 +213,6 @@ func killRotations(t *testing.T, project *project, kills int) {
 	if got := project.states("seal"); got["primary"] != 1 {
 		t.Errorf("seal keys: %v", got)
 	}
+	project.mustCall("audit", "trail", "--check")
+	project.expectKeysTold(project.trail())
 }
