@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 )
 
-// Recorder writes operations into a trail. It is safe for concurrent use.
+// Recorder writes operations into a trail. It is safe for concurrent use; do not copy it once it is used.
 type Recorder struct {
 	// Actor is who does what is recorded. Required.
 	Actor string
@@ -19,8 +22,15 @@ type Recorder struct {
 	Logger *slog.Logger
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
+	// MeterProvider receives the metrics fieldcrypt.audit.entries and fieldcrypt.audit.failures, counters with the attributes operation and result. Defaults to a
+	// no-op provider.
+	MeterProvider metric.MeterProvider
 	// Refuses says which errors mean that an operation was refused, not that it failed. Defaults to none.
 	Refuses func(error) bool
+
+	measure    sync.Once
+	metrics    *metrics
+	metricsErr error
 }
 
 // Outcome is what an operation tells of itself while it goes on. It is the operation's alone: not safe for concurrent use.
@@ -32,12 +42,19 @@ type Outcome struct {
 	Counts map[string]int64
 }
 
-// Count adds to a number.
+// otherCounts is where numbers are added whose names are too many for an entry.
+const otherCounts = "other"
+
+// Count adds to a number. Of more names than an entry holds, the numbers of the later ones are added up under the name other.
 func (o *Outcome) Count(name string, n int64) {
 	if o.Counts == nil {
 		o.Counts = map[string]int64{}
 	}
-	o.Counts[Fit(name)] += n
+	name = Fit(name)
+	if _, known := o.Counts[name]; !known && len(o.Counts) >= maxCounts-1 {
+		name = otherCounts
+	}
+	o.Counts[name] += n
 }
 
 // UnrecordedError says that an operation was carried out, in whole or in part, and that its outcome could not be written.
@@ -78,7 +95,7 @@ func (r *Recorder) Do(ctx context.Context, begin Entry, operate func(context.Con
 	begin.Actor = Fit(r.Actor)
 	outcome := begin
 	begin.Result, begin.Time = Begun, r.now()
-	begun, err := r.Log.Append(ctx, begin)
+	begun, err := r.append(ctx, begin)
 	if err != nil {
 		return &NotBegunError{Operation: begin.Operation, Log: r.Log.String(), Err: err}
 	}
@@ -107,6 +124,17 @@ func (r *Recorder) Do(ctx context.Context, begin Entry, operate func(context.Con
 	return err
 }
 
+// append also counts.
+func (r *Recorder) append(ctx context.Context, e Entry) (Entry, error) {
+	r.measure.Do(func() { r.metrics, r.metricsErr = newMetrics(r.MeterProvider) })
+	if r.metricsErr != nil {
+		return Entry{}, r.metricsErr
+	}
+	written, err := r.Log.Append(ctx, e)
+	r.metrics.count(ctx, e, err)
+	return written, err
+}
+
 func (r *Recorder) now() time.Time {
 	if r.Now == nil {
 		return time.Now()
@@ -126,7 +154,7 @@ func (r *Recorder) finish(ctx context.Context, outcome Entry, out Outcome) error
 	outcome.Rows, outcome.Counts = out.Rows, out.Counts
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
 	defer cancel()
-	written, err := r.Log.Append(ctx, outcome)
+	written, err := r.append(ctx, outcome)
 	if err == nil && r.Logger != nil {
 		r.Logger.LogAttrs(ctx, slog.LevelInfo, "audited", slog.Uint64("seq", written.Seq), slog.String("operation", written.Operation), slog.String("result", string(written.Result)))
 	}

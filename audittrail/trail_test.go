@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"pgregory.net/rapid"
 
 	"github.com/fieldcrypt/fieldcrypt/audittrail"
@@ -409,6 +412,82 @@ func TestDoWritesBeforeAndAfter(t *testing.T) {
 	want := []string{"begun 0 ", "failed 1 interrupted", "begun 0 ", "refused 3 error", "begun 0 ", "failed 5 fs.PathError", "begun 0 ", "ok 7 ", "begun 0 ", "failed 9 panic"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestOfTooManyCountsTheRestIsAddedUp(t *testing.T) {
+	t.Parallel()
+	log, _ := newFile(t)
+	r := &audittrail.Recorder{Actor: "ada", Log: log}
+	err := r.Do(t.Context(), audittrail.Entry{Operation: "open"}, func(_ context.Context, out *audittrail.Outcome) error {
+		for n := range 1500 {
+			out.Count(fmt.Sprint("type:", n), 2)
+			out.Count("type:0", 1)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	var last audittrail.Entry
+	for e := range audittrail.Entries(t.Context(), log) {
+		last = e
+	}
+	for _, n := range last.Counts {
+		sum += n
+	}
+	if len(last.Counts) != 1000 || sum != 1500*3 || last.Counts["type:0"] != 1502 || last.Counts["other"] != 2*(1500-999) {
+		t.Errorf("%d counts, %d in all, %d of the first, %d others", len(last.Counts), sum, last.Counts["type:0"], last.Counts["other"])
+	}
+}
+
+// failing is a trail that takes some entries and no more.
+type failing struct {
+	audittrail.Log
+	left int
+}
+
+func (f *failing) Append(ctx context.Context, e audittrail.Entry) (audittrail.Entry, error) {
+	if f.left--; f.left < 0 {
+		return audittrail.Entry{}, os.ErrClosed
+	}
+	return f.Log.Append(ctx, e)
+}
+
+func TestMetricsCountWhatWasWrittenAndWhatWasNot(t *testing.T) {
+	t.Parallel()
+	log, _ := newFile(t)
+	reader := metric.NewManualReader()
+	r := &audittrail.Recorder{Actor: "ada", Log: &failing{log, 3}, MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}
+	nothing := func(context.Context, *audittrail.Outcome) error { return nil }
+	if err := r.Do(t.Context(), audittrail.Entry{Operation: "open"}, nothing); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Do(t.Context(), audittrail.Entry{Operation: "find"}, nothing); !errors.As(err, new(*audittrail.UnrecordedError)) {
+		t.Error(err)
+	}
+	if err := r.Do(t.Context(), audittrail.Entry{Operation: "find"}, nothing); !errors.As(err, new(*audittrail.NotBegunError)) {
+		t.Error(err)
+	}
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, m := range data.ScopeMetrics[0].Metrics {
+		for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+			operation, _ := point.Attributes.Value("operation")
+			result, _ := point.Attributes.Value("result")
+			got[m.Name+" "+operation.AsString()+" "+result.AsString()] = point.Value
+		}
+	}
+	want := map[string]int64{
+		"fieldcrypt.audit.entries open begun": 1, "fieldcrypt.audit.entries open ok": 1, "fieldcrypt.audit.entries find begun": 1,
+		"fieldcrypt.audit.failures find ok": 1, "fieldcrypt.audit.failures find begun": 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
