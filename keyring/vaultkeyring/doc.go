@@ -34,6 +34,8 @@
 // it; then, or when it has expired, a login gets a new one. A token that was given
 // is used until it ends, one of [Options.Client] is its owner's to renew.
 //
+// Several keyrings in one Vault share a login by [Vault.At].
+//
 // What each role needs in Vault is in [Policy].
 //
 // # Errors and time

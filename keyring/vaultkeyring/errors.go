@@ -43,8 +43,11 @@ var (
 	ErrExpires = errors.New("the document was written, but Vault will delete it")
 	// ErrUncertain: the answer to a write was lost, and reading back failed too.
 	ErrUncertain = errors.New("it is not known whether the document was written")
-	// ErrMalformed: what Vault holds or answers is not what it must be.
+	// ErrMalformed: what Vault holds is not what it must be.
 	ErrMalformed = errors.New("not what a keyring in vault must be")
+	// ErrNotVault: the answer is none of Vault's. It is that of a proxy, or of
+	// something else at that address.
+	ErrNotVault = errors.New("the answer is not vault's")
 	// ErrNoKey: there is no such Transit key.
 	ErrNoKey = errors.New("no such transit key")
 	// ErrUnsuitableKey: the Transit key must not seal a keyring.
@@ -105,7 +108,7 @@ func (e *Error) problem() string {
 		return fmt.Sprintf("%v: the token lacks the capability %s", e.Problem, e.Capability)
 	case e.Problem == ErrTimeout:
 		return fmt.Sprintf("%v (%s)", e.Problem, e.timeout)
-	case e.Problem == ErrUnavailable || e.Problem == ErrRefused:
+	case e.Problem == ErrUnavailable || e.Problem == ErrRefused || e.Problem == ErrNotVault && e.Status != 0:
 		return fmt.Sprintf("%v (HTTP status %d)", e.Problem, e.Status)
 	default:
 		return e.Problem.Error()
@@ -124,7 +127,7 @@ func (e *Error) Unwrap() []error {
 // configuration.
 func (e *Error) Retryable() bool {
 	switch e.Problem {
-	case ErrSealed, ErrUnreachable, ErrTimeout, ErrRateLimited, ErrUnavailable:
+	case ErrSealed, ErrUnreachable, ErrTimeout, ErrRateLimited, ErrUnavailable, ErrNotVault:
 		return true
 	default:
 		return false
@@ -169,6 +172,8 @@ func (e *Error) Hint() string {
 		return "run fieldcrypt keys list when Vault answers again; it shows whether the change was made"
 	case ErrMalformed:
 		return "check the keyring's URL; if something else wrote there, go back to an earlier version with vault kv rollback"
+	case ErrNotVault:
+		return "check VAULT_ADDR, and what answers there in vault's place: a proxy, a load balancer, a login page (vault status)"
 	case ErrNoKey:
 		return fmt.Sprintf("make it with vault write -f %s type=%s, or correct transit= in the keyring's URL", e.location.keyPath(), keyType)
 	case ErrUnsuitableKey:

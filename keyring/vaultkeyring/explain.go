@@ -48,7 +48,11 @@ func (s *session) explain(ctx context.Context, r request, token string, response
 		return s.explainTransport(ctx, r, token, err)
 	}
 	texts := strings.Join(refusal.Errors, "; ")
-	e := s.fail(r, problemOf(r, refusal.StatusCode, texts))
+	problem := problemOf(r, refusal.StatusCode, texts)
+	if refusal.RawError && refusal.StatusCode < http.StatusInternalServerError && problem != ErrRateLimited {
+		problem = ErrNotVault // a page's 404 does not say that there is no keyring, nor its 403 what a token may not
+	}
+	e := s.fail(r, problem)
 	e.Status = refusal.StatusCode
 	switch e.Problem {
 	case ErrDenied:
@@ -60,6 +64,13 @@ func (s *session) explain(ctx context.Context, r request, token string, response
 			e.Detail = text
 		}
 	}
+	return e
+}
+
+// notVault is for an answer that lacks what each of Vault's has.
+func (s *session) notVault(r request, detail string) *Error {
+	e := s.fail(r, ErrNotVault)
+	e.Detail = detail
 	return e
 }
 
@@ -129,7 +140,10 @@ func problemOf(r request, status int, texts string) error {
 // whether it denied what a token may do, or does not know the token at all.
 func (s *session) explainDenied(ctx context.Context, e *Error, r request, token string) {
 	e.Capability = r.capability
-	response, err := s.transmit(ctx, request{path: "auth/token/lookup-self"}, token)
+	if r.path == lookUpPath {
+		return
+	}
+	response, err := s.transmit(ctx, request{path: lookUpPath}, token)
 	if response != nil {
 		defer response.Body.Close()
 		_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswerBytes))

@@ -103,9 +103,7 @@ func (v *Vault) Save(ctx context.Context, document []byte, version string) error
 	}
 	switch {
 	case written.Version != cas+1:
-		e := v.session.fail(r, ErrMalformed)
-		e.Detail = "the answer does not name the version that was written"
-		return v.settle(ctx, r, document, e)
+		return v.settle(ctx, r, document, v.session.notVault(r, "it does not name the version that was written"))
 	case written.DeletionTime != "":
 		return v.session.fail(r, ErrExpires)
 	}
@@ -138,10 +136,12 @@ func mayBeWritten(err error) bool {
 	switch e.Problem {
 	case ErrUnreachable:
 		return !unsent(err)
-	case ErrTimeout, ErrMalformed, context.Canceled, context.DeadlineExceeded:
+	case ErrTimeout, context.Canceled, context.DeadlineExceeded:
 		return true
 	case ErrUnavailable:
 		return e.Status != http.StatusBadRequest
+	case ErrNotVault:
+		return e.Status < http.StatusBadRequest
 	default:
 		return e.Status == 0 // the caller's own cause of an end
 	}

@@ -32,7 +32,7 @@ func (v *Vault) Purge(ctx context.Context) error {
 	for text, version := range kept.Versions {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || kept.CurrentVersion == 0 {
-			return v.session.fail(r, ErrMalformed)
+			return v.session.notVault(r, "it names no versions")
 		}
 		if n != kept.CurrentVersion && !version.Destroyed {
 			old = append(old, n)
@@ -59,7 +59,7 @@ func (v *Vault) versions(ctx context.Context) (transitVersions, error) {
 		return found, err
 	}
 	if found.Latest < 1 {
-		return found, v.session.fail(r, ErrMalformed)
+		return found, v.session.notVault(r, "it names no version of the key")
 	}
 	return found, nil
 }

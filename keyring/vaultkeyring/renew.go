@@ -3,6 +3,7 @@ package vaultkeyring
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/hashicorp/vault/api"
 )
@@ -16,82 +17,89 @@ import (
 func (s *session) keepAlive(token string, known *api.SecretAuth) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.renewing == token {
+	if s.closed || s.tended == token {
 		return
 	}
-	s.renewing = token
-	go s.renew(token, known)
-}
-
-// renew is keepAlive's goroutine.
-func (s *session) renew(token string, auth *api.SecretAuth) {
-	defer func() {
+	s.tended = token
+	go func() {
+		if s.renew(token, known) {
+			return
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.renewing == token {
-			s.renewing = ""
+		if s.tended == token {
+			s.tended = ""
 		}
 	}()
+}
+
+// renew is keepAlive's goroutine. It says whether it has learnt that the token need
+// not be looked at again.
+func (s *session) renew(token string, auth *api.SecretAuth) (settled bool) {
 	if auth == nil {
-		if auth = s.lookUp(token); auth == nil {
-			return
+		var err error
+		if auth, err = s.lookUp(token); err != nil {
+			return errors.Is(err, ErrDenied) // it may not look at itself, nor renew itself
 		}
 	}
 	if !auth.Renewable || auth.LeaseDuration == 0 {
-		return // one that never ends, or whose end nothing moves
+		return true // one that never ends, or whose end nothing moves
 	}
 	client, err := s.repeating.CloneWithHeaders()
 	if err != nil {
-		return
+		return false
 	}
 	client.SetClientTimeout(s.timeout)
 	client.SetToken(token)
 	watcher, err := client.NewLifetimeWatcher(&api.LifetimeWatcherInput{Secret: &api.Secret{Auth: auth}})
 	if err != nil {
-		return
+		return false
 	}
 	go watcher.Start()
 	defer watcher.Stop()
 	for {
 		select {
 		case <-s.life.Done():
-			return
+			return false
 		case <-watcher.RenewCh():
 		case <-watcher.DoneCh():
 			s.forget(token) // the next call logs in, before the token has ended
-			return
+			return false
 		}
 	}
 }
 
-// lookUp asks what kind of token was configured; nil where Vault does not say.
-func (s *session) lookUp(token string) *api.SecretAuth {
+// lookUp asks what kind of token was configured.
+func (s *session) lookUp(token string) (*api.SecretAuth, error) {
 	ctx, cancel := context.WithTimeout(s.life, s.timeout)
 	defer cancel()
 	var found struct {
 		TTL       json.Number `json:"ttl"`
 		Renewable bool        `json:"renewable"`
 	}
-	r := request{operation: "look up the token", path: "auth/token/lookup-self", capability: "read"}
+	r := request{operation: "look up the token", path: lookUpPath, capability: "read"}
 	if err := s.send(ctx, r, token, &found); err != nil {
-		return nil
+		return nil, err
 	}
 	seconds, err := found.TTL.Int64()
 	if err != nil {
-		return nil
+		return nil, s.notVault(r, "it does not say how long the token lives")
 	}
-	return &api.SecretAuth{ClientToken: token, Renewable: found.Renewable, LeaseDuration: int(seconds)}
+	return &api.SecretAuth{ClientToken: token, Renewable: found.Renewable, LeaseDuration: int(seconds)}, nil
 }
 
-// Close ends the renewal of the token. The Vault works on, without it.
+// Close ends the renewal of the token, once all that share it are closed. The Vault
+// works on, without it.
 func (v *Vault) Close() error {
-	v.session.close()
+	v.session.released.Do(v.session.leave)
 	return nil
 }
 
-func (s *session) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	s.stop()
+func (c *connection) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users--; c.users == 0 {
+		c.closed = true
+		c.stop()
+	}
 }

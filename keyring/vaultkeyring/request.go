@@ -73,7 +73,7 @@ func (s *session) logIn(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if answer.Auth.ClientToken == "" {
-		return "", s.fail(r, ErrMalformed)
+		return "", s.notVault(r, "it holds no token")
 	}
 	s.keepAlive(answer.Auth.ClientToken, &api.SecretAuth{
 		ClientToken: answer.Auth.ClientToken, Renewable: answer.Auth.Renewable, LeaseDuration: answer.Auth.LeaseDuration,
@@ -107,13 +107,12 @@ func (s *session) exchange(ctx context.Context, r request, token string, answer 
 	if err != nil {
 		return s.explain(ctx, r, token, nil, err)
 	}
-	if len(text) == 0 && response.StatusCode == http.StatusNoContent {
+	if len(text) == 0 && response.StatusCode == http.StatusNoContent && r.body != nil { // a read gives something
 		return nil
 	}
 	if len(text) > maxAnswerBytes || json.Unmarshal(text, answer) != nil {
-		// A proxy's page, or something that is no Vault at all.
-		e := s.fail(r, ErrMalformed)
-		e.Status, e.Detail = response.StatusCode, "the answer is not Vault's"
+		e := s.fail(r, ErrNotVault)
+		e.Status = response.StatusCode
 		return e
 	}
 	return nil

@@ -14,10 +14,16 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// session calls Vault: with a token that is there or that a login gets, within
-// the time that a call has.
+// session is how one keyring calls Vault; its errors name that keyring.
 type session struct {
-	location  Location
+	location Location
+	*connection
+	released sync.Once
+}
+
+// connection calls Vault: with a token that is there or that a login gets, within
+// the time that a call has. Several keyrings may share one.
+type connection struct {
 	address   string
 	namespace string
 	timeout   time.Duration
@@ -39,16 +45,27 @@ type session struct {
 	// fixed is the token of the configuration, which no login replaces; "" if
 	// there is none.
 	fixed string
-	// renewing is the token that a goroutine keeps alive; life ends with close.
-	renewing string
-	closed   bool
-	life     context.Context
-	stop     context.CancelFunc
+	// tended is the token that a goroutine keeps alive, or that is known not to be
+	// kept alive by anything; life ends with the last of the users.
+	tended string
+	users  int
+	closed bool
+	life   context.Context
+	stop   context.CancelFunc
+}
+
+// at is a session of another keyring over the same connection.
+func (c *connection) at(location Location) *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.users++
+	return &session{location: location, connection: c}
 }
 
 func newSession(location Location, opts Options) (*session, error) {
-	s := &session{location: location, given: opts.Client, timeout: opts.Timeout, loggingIn: make(chan struct{}, 1)}
-	s.life, s.stop = context.WithCancel(context.Background())
+	c := &connection{given: opts.Client, timeout: opts.Timeout, loggingIn: make(chan struct{}, 1)}
+	c.life, c.stop = context.WithCancel(context.Background())
+	s := c.at(location)
 	switch {
 	case opts.AppRole != nil:
 		s.login = opts.AppRole

@@ -42,9 +42,7 @@ func (v *Vault) EncryptWithContext(ctx context.Context, plaintext, associatedDat
 		return nil, err
 	}
 	if !isCiphertext(sealed.Ciphertext) {
-		e := v.session.fail(r, ErrMalformed)
-		e.Detail = "the answer holds no ciphertext"
-		return nil, e
+		return nil, v.session.notVault(r, "it holds no ciphertext")
 	}
 	return []byte(sealed.Ciphertext), nil
 }
@@ -71,9 +69,7 @@ func (v *Vault) DecryptWithContext(ctx context.Context, ciphertext, associatedDa
 	}
 	plaintext, err := base64.StdEncoding.DecodeString(opened.Plaintext)
 	if err != nil || len(plaintext) == 0 {
-		e := v.session.fail(r, ErrMalformed)
-		e.Detail = "the answer holds no plaintext"
-		return nil, e
+		return nil, v.session.notVault(r, "it holds no plaintext")
 	}
 	return plaintext, nil
 }

@@ -59,7 +59,21 @@ func New(location Location, opts Options) (*Vault, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Vault{location: location, uri: kekURI(s.namespace, location), session: s}, nil
+	return newVault(s), nil
+}
+
+func newVault(s *session) *Vault {
+	return &Vault{location: s.location, uri: kekURI(s.namespace, s.location), session: s}
+}
+
+// At names another keyring in the same Vault. Both use one client, one login and
+// one token, which is renewed until both are closed: a secret id may be good for
+// one login alone. It makes no call. v must not be closed.
+func (v *Vault) At(location Location) (*Vault, error) {
+	if err := location.check(); err != nil {
+		return nil, &URLError{URL: location.String(), Detail: err.Error()}
+	}
+	return newVault(v.session.at(location)), nil
 }
 
 // kekURI names the Transit key: not the address, which may change, but the

@@ -28,7 +28,7 @@ func keyringPlace(s *cli.Session, configured settings.Keyring, pass filekeyring.
 		if v := s.Vaults[configured.URL]; v != nil {
 			return v, nil
 		}
-		v, err := vaultPlace(configured, 0)
+		v, err := sharedVault(s, configured)
 		if err != nil {
 			return nil, err // not v: a nil *Vault is no nil place
 		}
@@ -38,6 +38,22 @@ func keyringPlace(s *cli.Session, configured settings.Keyring, pass filekeyring.
 	default:
 		return nil, noScheme("keyring "+configured.Name, scheme, false, keyringForms)
 	}
+}
+
+// sharedVault names a keyring in Vault, by the login of one that is there.
+func sharedVault(s *cli.Session, configured settings.Keyring) (*vaultkeyring.Vault, error) {
+	for _, other := range s.Vaults {
+		where, err := vaultkeyring.ParseURL(configured.URL)
+		if err != nil {
+			return nil, inKeyring(configured.Name, err)
+		}
+		v, err := other.At(where)
+		if err != nil {
+			return nil, inKeyring(configured.Name, err)
+		}
+		return v, nil
+	}
+	return vaultPlace(configured, 0)
 }
 
 // vaultPlace takes address, login and TLS from Vault's own variables. It makes no call. A timeout of 0 is the library's.
