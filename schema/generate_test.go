@@ -89,7 +89,8 @@ type generator struct {
 	files   []*shapeFile
 	applied map[string]bool // applicators that this set uses
 	policy  string
-	odds    int // one subschema in so many is flagged
+	odds    int  // one subschema in so many is flagged
+	meet    bool // see generateMeeting
 }
 
 func generatedNames() []string { return []string{"a", "b", "c", "d", "x1", "a/b~%"} }
@@ -142,13 +143,26 @@ func generate(pick chooser, draft int) *generator {
 
 // generateWith is generate for other odds of a flag and other policies.
 func generateWith(pick chooser, draft, odds int, policies []string) *generator {
-	g := &generator{pick: pick, applied: map[string]bool{}, odds: odds}
-	g.policy = policies[pick.IntN(len(policies))]
+	return (&generator{pick: pick, applied: map[string]bool{}, odds: odds}).make(draft, policies)
+}
+
+// generateMeeting is generate for what a $recursiveRef means beyond its own resource: references lead from the event's root to the resource that is
+// embedded there, and from below that, by $recursiveRef, to whichever of the two was met first. Other sets hardly ever have all of that on one way.
+func generateMeeting(pick chooser) *generator {
+	return (&generator{pick: pick, applied: map[string]bool{}, odds: 12, meet: true}).make(2019, []string{"clear"})
+}
+
+func (g *generator) make(draft int, policies []string) *generator {
+	g.policy = policies[g.pick.IntN(len(policies))]
 	g.file("a.v1.json", draft).policy = g.policy
-	for i := range pick.IntN(3) {
-		f := g.file(fmt.Sprintf("f%d.json", i), generatedDrafts()[pick.IntN(5)])
-		if pick.IntN(8) == 0 {
-			f.policy = []string{"clear", "seal", "reject"}[pick.IntN(3)]
+	others := 0
+	if !g.meet {
+		others = g.pick.IntN(3)
+	}
+	for i := range others {
+		f := g.file(fmt.Sprintf("f%d.json", i), generatedDrafts()[g.pick.IntN(5)])
+		if g.pick.IntN(8) == 0 {
+			f.policy = []string{"clear", "seal", "reject"}[g.pick.IntN(3)]
 		}
 	}
 	for _, s := range slices.Clone(g.targets) {
@@ -181,7 +195,7 @@ func (g *generator) file(name string, draft int) *shapeFile {
 	r.root = f.root
 	g.target(f.root)
 	g.definitions(f.root, 1+g.pick.IntN(3))
-	if g.pick.IntN(2) == 0 {
+	if g.meet || g.pick.IntN(2) == 0 {
 		e := &shapeResource{file: f}
 		e.root = g.newShape(f, e, "$ref")
 		base, _ := url.Parse(f.id)
@@ -198,7 +212,7 @@ func (g *generator) target(s *shape) {
 	s.rank = len(g.targets)
 	g.targets = append(g.targets, s)
 	if s.draft == 2019 && s == s.resource.root {
-		s.recurse = g.pick.IntN(2) == 0
+		s.recurse = g.meet || g.pick.IntN(2) == 0
 	}
 }
 
@@ -273,6 +287,13 @@ func (g *generator) fill(s *shape, depth, rank int) {
 	all := applicatorsOf(s.draft)
 	if rank < 0 && s.draft >= 2019 && g.pick.IntN(6) == 1 {
 		g.apply(s, map[int]string{2019: "$recursiveRef", 2020: "$dynamicRef"}[s.draft], depth-1, rank)
+	}
+	if g.meet && rank < 0 && s.ref == nil && g.pick.IntN(3) > 0 {
+		if defs := s.file.root.defs; s.resource.root == s.file.root {
+			s.ref = &reference{keyword: "$ref", target: defs[len(defs)-1], style: 3}
+		} else {
+			g.apply(s, "$recursiveRef", depth-1, rank)
+		}
 	}
 	for range 1 + g.pick.IntN(3) {
 		g.apply(s, all[g.pick.IntN(len(all))], depth-1, rank)
