@@ -454,26 +454,17 @@ func (w *walk) sees(o *members, number int) (again bool) {
 
 func (w *walk) member(st *schema.State, within bool, o *members) error {
 	start := w.Pos
-	if w.Peek() != '"' {
-		w.path = w.path[:o.top]
-		return w.fault(w.Expected(jsonscan.RuleName))
-	}
-	span, fault := w.String()
-	if fault != nil {
-		w.path = w.path[:o.top]
-		return w.fault(fault)
-	}
 	f := &w.path[o.top]
-	f.name, f.index, f.node = span, -1, noNode
-	child, fault := w.step(st, o, span)
-	if fault != nil {
-		return w.fault(fault)
+	f.index, f.node = -1, noNode
+	child, known, err := w.foretold(o)
+	if err != nil {
+		return err
 	}
-	w.Space()
-	if w.Peek() != ':' {
-		return w.fault(w.Expected(jsonscan.RuleColon))
+	if !known {
+		if child, err = w.named(st, o); err != nil {
+			return err
+		}
 	}
-	w.Pos++
 	w.Space()
 	if child == nil && st != nil && !within && w.mode != walkStrict {
 		if err := w.refuse(&LocationError{Kind: KindUndeclared}, start); err != nil {
@@ -486,6 +477,48 @@ func (w *walk) member(st *schema.State, within bool, o *members) error {
 		return w.stringValue(within)
 	}
 	return w.value(child, within)
+}
+
+// foretold takes a member's name and colon where they are what the plan expects next, letter by letter, as in most events: one comparison.
+func (w *walk) foretold(o *members) (child *schema.State, ok bool, err error) {
+	if o.declared == nil {
+		return nil, false, nil
+	}
+	child, number, n := o.declared.Ahead(o.next, w.Buf[w.Pos:])
+	if n == 0 {
+		return nil, false, nil
+	}
+	name := &w.path[o.top].name
+	name.Start, name.End, name.Escaped = w.Pos+1, w.Pos+n-len(`":`), false
+	o.next = number + 1
+	if w.sees(o, number) {
+		return nil, false, w.fault(jsonscan.Duplicate(*name))
+	}
+	w.Pos += n
+	return child, true, nil
+}
+
+// named takes a member's name and colon.
+func (w *walk) named(st *schema.State, o *members) (child *schema.State, err error) {
+	if w.Peek() != '"' {
+		w.path = w.path[:o.top]
+		return nil, w.fault(w.Expected(jsonscan.RuleName))
+	}
+	span, fault := w.String()
+	if fault != nil {
+		w.path = w.path[:o.top]
+		return nil, w.fault(fault)
+	}
+	w.path[o.top].name = span
+	if child, fault = w.step(st, o, span); fault != nil {
+		return nil, w.fault(fault)
+	}
+	w.Space()
+	if w.Peek() != ':' {
+		return nil, w.fault(w.Expected(jsonscan.RuleColon))
+	}
+	w.Pos++
+	return child, nil
 }
 
 // step takes a member's name: no other of the object may have it, and the plan goes on from it.

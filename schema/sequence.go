@@ -16,6 +16,7 @@ type Sequence struct {
 // namedState is a step by a declared name.
 type namedState struct {
 	name  string
+	text  string // the name in quotes and its colon, as most producers write it; "": the name needs escapes
 	state *State
 }
 
@@ -47,6 +48,17 @@ func (q *Sequence) Step(at int, name []byte) (child *State, number int) {
 	return nil, -1
 }
 
+// Ahead is Step for a payload's text that goes on with a member, where that is written without escapes in its name or space before its colon: n is how
+// long the name, its quotes and the colon are. 0: it is written otherwise, or another member; use Step.
+func (q *Sequence) Ahead(at int, text []byte) (child *State, number, n int) {
+	for i := at; uint(i) < uint(len(q.list)) && i < at+sequenceWindow; i++ {
+		if step := &q.list[i]; len(step.text) > 0 && len(step.text) <= len(text) && step.text == string(text[:len(step.text)]) {
+			return step.state, i, len(step.text)
+		}
+	}
+	return nil, -1, 0
+}
+
 // lineUp puts the steps by all declared names in their order, once all of them are known.
 func (s *State) lineUp() *Sequence {
 	members := s.members.Load()
@@ -62,9 +74,19 @@ func (s *State) lineUp() *Sequence {
 				continue
 			}
 			q.byName[name] = len(q.list)
-			q.list = append(q.list, namedState{name, (*members)[name]})
+			q.list = append(q.list, namedState{name, memberText(name), (*members)[name]})
 		}
 	}
 	s.sequence.Store(q)
 	return q
+}
+
+// memberText is a name as JSON in quotes, and a colon; "" for one that JSON has to, or may well, write with escapes.
+func memberText(name string) string {
+	for _, c := range []byte(name) {
+		if c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return ""
+		}
+	}
+	return `"` + name + `":`
 }
