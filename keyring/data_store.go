@@ -2,6 +2,7 @@ package keyring
 
 import (
 	"context"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -83,31 +84,90 @@ func withoutPassword(text string) (string, error) {
 	return shown.String(), nil
 }
 
-// Is says whether a URL names the same place, whoever the user is. Where neither
-// names a database, the user's name is the database's.
+// Is says whether a URL names the same place, whoever the user is and however it
+// is spelled. Where neither names a database, the user's name is the database's. A
+// port that is not named is Postgres's 5432: where PGPORT says another, name it.
 func (s DataStore) Is(storeURL string) bool {
-	mine, errMine := place(s.URL)
-	theirs, errTheirs := place(storeURL)
-	return errMine == nil && errTheirs == nil && mine == theirs
+	mine, errMine := spelling(s.URL)
+	theirs, errTheirs := spelling(storeURL)
+	if errMine != nil || errTheirs != nil {
+		return false
+	}
+	for _, u := range []*url.URL{mine, theirs} {
+		if namesDatabase(u) {
+			u.User = nil
+		}
+	}
+	return mine.String() == theirs.String()
 }
 
-func place(storeURL string) (string, error) {
+// same says whether both are asked the same, of the same place and as the same
+// user.
+func (s DataStore) same(other DataStore) bool {
+	mine, errMine := spelling(s.URL)
+	theirs, errTheirs := spelling(other.URL)
+	return errMine == nil && errTheirs == nil && mine.String() == theirs.String() && s.Query == other.Query
+}
+
+// spelling writes a URL in the one way that stands for all that mean the same. Two
+// that may mean the same somewhere, such as a name and its address, stay two: to
+// ask a store twice costs little, and to ask one of two loses data.
+func spelling(storeURL string) (*url.URL, error) {
 	clean, err := withoutPassword(storeURL)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	u, err := url.Parse(clean)
 	if err != nil {
-		return "", &DataStoreError{}
-	}
-	if namesDatabase(u) {
-		u.User = nil
+		return nil, &DataStoreError{}
 	}
 	if u.Scheme == "postgresql" {
 		u.Scheme = "postgres"
 	}
-	return u.String(), nil
+	if u.Scheme == "postgres" {
+		spellPostgres(u)
+	}
+	return u, nil
 }
+
+// spellPostgres puts host, port and database where a URL has them, from the
+// parameters that go before, and leaves out the port that counts anyway.
+func spellPostgres(u *url.URL) {
+	query := u.Query()
+	if query.Has("service") {
+		return // which may say anything
+	}
+	host, port := u.Hostname(), u.Port()
+	if query.Has("host") {
+		host = query.Get("host")
+	}
+	if query.Has("port") {
+		port = query.Get("port")
+	}
+	if host == "" || strings.ContainsAny(u.Host+host+port, ",/") {
+		return // a socket, several servers, or the one that PGHOST names
+	}
+	if port == "" || port == postgresPort {
+		u.Host = strings.ToLower(host)
+		if strings.Contains(host, ":") {
+			u.Host = "[" + u.Host + "]"
+		}
+	} else {
+		u.Host = net.JoinHostPort(strings.ToLower(host), port)
+	}
+	if database := query.Get("dbname"); database != "" {
+		u.Path = "/" + database
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = ""
+	}
+	for _, moved := range []string{"host", "port", "dbname"} {
+		query.Del(moved)
+	}
+	u.RawPath, u.RawQuery = "", query.Encode()
+}
+
+const postgresPort = "5432"
 
 // DataStoreError says that a store cannot be listed. It repeats nothing of the
 // URL, which may hold a password.
@@ -137,7 +197,7 @@ type Ask func(ctx context.Context, store DataStore, key KeyInfo) (Uses, error)
 // nothing is written.
 func (m *Manager) AddStore(ctx context.Context, s DataStore) (*Description, error) {
 	return m.editStores(ctx, s, func(h *header, clean DataStore) bool {
-		if slices.Contains(h.stores, clean) {
+		if slices.ContainsFunc(h.stores, clean.same) {
 			return false
 		}
 		h.stores = append(h.stores, clean)
@@ -150,11 +210,9 @@ func (m *Manager) AddStore(ctx context.Context, s DataStore) (*Description, erro
 func (m *Manager) RemoveStore(ctx context.Context, s DataStore) (*Description, error) {
 	removed := false
 	d, err := m.editStores(ctx, s, func(h *header, clean DataStore) bool {
-		at := slices.Index(h.stores, clean)
-		if at >= 0 {
-			h.stores = slices.Delete(h.stores, at, at+1)
-			removed = true
-		}
+		before := len(h.stores)
+		h.stores = slices.DeleteFunc(h.stores, clean.same)
+		removed = len(h.stores) < before
 		return removed
 	})
 	if err == nil && !removed {

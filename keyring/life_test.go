@@ -326,6 +326,46 @@ func TestStoresAreListedWithoutTheirPasswords(t *testing.T) {
 	}
 }
 
+func TestAStoreIsListedOnceHoweverItIsSpelled(t *testing.T) {
+	t.Parallel()
+	for _, spellings := range [][]string{
+		{"postgres://app@db/shop", "postgresql://app@db/shop", "postgres://app@db:5432/shop", "postgres://app@DB/shop", "postgres://app:s3cret@db/shop?sslmode=require",
+			"postgres://app@/shop?host=db", "postgres://app@other/shop?host=db&port=5432", "postgres://app@db:1/?dbname=shop&port=5432", "postgres://app@db/%73hop"},
+		{"postgres://app@db:6432/shop?table=a.b", "postgres://app@db/shop?port=6432&table=a.b"},
+		{"postgres://[::1]/shop", "postgres://[::1]:5432/shop"},
+		{"postgres://app@db", "postgres://app@db/", "postgres://app@db:5432/"},
+	} {
+		_, m, _, _ := rotated(t)
+		for _, removed := range spellings {
+			for _, added := range spellings {
+				if d, err := m.AddStore(ctx, keyring.DataStore{URL: added}); err != nil || len(d.Stores()) != 1 || !d.Lists(removed) {
+					t.Fatalf("%s: %v, %v", added, d.Stores(), err)
+				}
+			}
+			if d, err := m.RemoveStore(ctx, keyring.DataStore{URL: removed}); err != nil || len(d.Stores()) != 0 {
+				t.Fatalf("%s is not removed: %v", removed, err)
+			}
+		}
+	}
+	// What may be another place stays another one: both are asked.
+	_, m, _, _ := rotated(t)
+	different := []string{
+		"postgres://app@db/shop", "postgres://rotator@db/shop", "postgres://app@db/shop/", "postgres://app@db/Shop", "postgres://app@db:6432/shop",
+		"postgres://app@/shop?host=/var/run/postgresql", "postgres://app@/shop?host=/var/run/postgresql&port=5432", "postgres:///shop", "postgres:///shop?port=5432",
+		"postgres://db:5432,db2:5432/shop", "postgres://db,db2/shop", "postgres:///shop?service=a", "postgres:///shop?port=5432&service=a",
+		"postgres://localhost/shop", "postgres://127.0.0.1/shop", "postgres://app@db/shop?table=other", "sqlite:a.db", "sqlite:A.db",
+	}
+	for i, added := range different {
+		if d, err := m.AddStore(ctx, keyring.DataStore{URL: added}); err != nil || len(d.Stores()) != i+1 {
+			t.Errorf("%s: %v", added, err)
+		}
+	}
+	query := keyring.DataStore{URL: "postgres://app@db:5432/shop", Query: "SELECT 1 WHERE $1 = ''"}
+	if d, err := m.AddStore(ctx, query); err != nil || len(d.Stores()) != len(different)+1 {
+		t.Errorf("a query at a listed place: %v", err)
+	}
+}
+
 func TestAKeyringMovesToAnotherKEKWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	ring, m, c, id := rotated(t)

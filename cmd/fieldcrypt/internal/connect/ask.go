@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,14 +19,17 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/outboxstore/sqlite"
 )
 
-// DataStore names a store for a keyring's list: without a password, and a file by its whole path, since the list is read anywhere.
+// DataStore names a store for a keyring's list: without a password and the table that is meant anyway, a file by its whole path, and a server by the port that
+// PGPORT gives it, since the list is read anywhere.
 func DataStore(u, query string) (keyring.DataStore, error) {
 	switch schemeOf(u) {
 	case "postgres", "postgresql":
 		// What is no URL shows its password, or names no place once that is taken out.
-		if _, _, err := postgres.ParseURL(u); err != nil {
+		_, table, err := postgres.ParseURL(u)
+		if err != nil {
 			return keyring.DataStore{}, err
 		}
+		u = spelledOut(u, table)
 	case "sqlite":
 		path, table, err := sqlite.ParseURL(u)
 		if err != nil {
@@ -38,6 +44,24 @@ func DataStore(u, query string) (keyring.DataStore, error) {
 		}
 	}
 	return keyring.DataStore{URL: Redact(u), Query: query}, nil
+}
+
+// spelledOut leaves out the usual table, and names the port that the environment gives.
+func spelledOut(text, table string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text // shown as no more than its scheme
+	}
+	query := u.Query()
+	if table == outboxstore.DefaultTable || table == "public."+outboxstore.DefaultTable {
+		query.Del("table")
+	}
+	// Of several servers each has a port of its own.
+	if port := os.Getenv("PGPORT"); port != "" && u.Hostname() != "" && u.Port() == "" && !query.Has("port") && !query.Has("service") && !strings.Contains(u.Host, ",") {
+		u.Host += ":" + port
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // Ask counts the rows of a listed store that need a key. A store that is configured is opened as it is configured, so that its password is at hand.

@@ -71,16 +71,37 @@ func ManagerAt(ctx context.Context, s *cli.Session, name, url string) (*keyring.
 	return keyring.NewManager(name, p, p, keyring.ManagerOptions{Actor: actor.Name(), Logger: s.Log, Now: s.Now, Memory: memoryOf(ctx, s)})
 }
 
-func manager(ctx context.Context, s *cli.Session, name string, pass filekeyring.PassphraseFunc) (*keyring.Manager, error) {
+// ClearPart describes a keyring as it is stored, without any key: nothing proves that it is what its writer wrote.
+func ClearPart(ctx context.Context, s *cli.Session, name string) (*keyring.Description, error) {
+	configured, err := configuredAs(s, name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := keyringPlace(s, configured, nil)
+	if err != nil {
+		return nil, err
+	}
+	return describe(ctx, name, p)
+}
+
+func configuredAs(s *cli.Session, name string) (settings.Keyring, error) {
 	url, ok := s.Settings.KeyringURL(name)
 	if !ok {
 		hint := "give --keyring URL, set " + settings.EnvKeyring + ", or write keyring: into " + settings.FileName
 		if name != settings.DefaultKeyring {
 			hint = "give --keyring " + name + "=URL, or correct --name"
 		}
-		return nil, failure.New(failure.Broken, hint, "keyring %s is not configured", name)
+		return settings.Keyring{}, failure.New(failure.Broken, hint, "keyring %s is not configured", name)
 	}
-	p, err := keyringPlace(s, settings.Keyring{Name: name, URL: url}, pass)
+	return settings.Keyring{Name: name, URL: url}, nil
+}
+
+func manager(ctx context.Context, s *cli.Session, name string, pass filekeyring.PassphraseFunc) (*keyring.Manager, error) {
+	configured, err := configuredAs(s, name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := keyringPlace(s, configured, pass)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,9 +15,13 @@ import (
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/failure"
 	"github.com/fieldcrypt/fieldcrypt/cmd/fieldcrypt/internal/settings"
 	"github.com/fieldcrypt/fieldcrypt/keyring"
+	"github.com/fieldcrypt/fieldcrypt/keyring/vaultkeyring"
 )
 
-type list struct{ name string }
+type list struct {
+	name    string
+	keyless bool
+}
 
 func newList(app *cli.App) *cobra.Command {
 	var f list
@@ -25,23 +30,22 @@ func newList(app *cli.App) *cobra.Command {
 		Short: "List the keys of a keyring, their purposes and states",
 		Long: `Lists the keys of the keyring of this name, or those with the given ids: staged, primary,
 active, disabled and destroyed ones. The keyring is opened, so that the list is known to be
-what its writer wrote.`,
+what its writer wrote. --keyless reads the part of it that is in clear: an auditor needs neither
+the passphrase nor a right to decrypt, and it is not checked that nobody changed it.`,
 		Example: `  fieldcrypt keys list
+  fieldcrypt keys list --keyless
   fieldcrypt keys list --name health --output json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: app.RunE(cli.Command{Run: f.run}),
 	}
+	cmd.Flags().BoolVar(&f.keyless, "keyless", false, "list what stands in clear, without opening the keyring")
 	cmd.Flags().StringVar(&f.name, "name", settings.DefaultKeyring, "list the keyring of this `NAME`")
 	cmd.ValidArgsFunction = complete.KeyIDs(app, &f.name)
 	return cmd
 }
 
 func (f *list) run(ctx context.Context, s *cli.Session, ids []string) error {
-	manager, err := connect.Manager(ctx, s, f.name)
-	if err != nil {
-		return err
-	}
-	described, err := manager.Describe(ctx)
+	described, err := f.describe(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -62,6 +66,27 @@ func (f *list) run(ctx context.Context, s *cli.Session, ids []string) error {
 		chosen = append(chosen, all[at])
 	}
 	return say(s, chosen)
+}
+
+func (f *list) describe(ctx context.Context, s *cli.Session) (*keyring.Description, error) {
+	if f.keyless {
+		d, err := connect.ClearPart(ctx, s, f.name)
+		if err == nil {
+			s.Terminal.Note("not checked: that keyring %s is what its writer wrote, and the newest; that takes its keys", f.name)
+		}
+		return d, err
+	}
+	manager, err := connect.Manager(ctx, s, f.name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := manager.Describe(ctx)
+	if _, sealed := errors.AsType[*keyring.UnsealError](err); sealed && errors.Is(err, vaultkeyring.ErrDenied) {
+		e := *failure.Explain(err)
+		e.Hint = "give --keyless to list it without opening it; else " + e.Hint // and not: let the auditor decrypt
+		return nil, &e
+	}
+	return d, err
 }
 
 // listed is one line of machine output.
