@@ -21,8 +21,8 @@ type freezer struct {
 	far    *project
 	proxy  *cutproxy.Proxy
 	outbox string
-	// stride is how many messages are between two kills.
-	stride int
+	// kills are how many moments are chosen. Defaults to all there are.
+	kills int
 	// shown is what the last run has written to its standard output.
 	shown string
 }
@@ -32,7 +32,7 @@ func newFreezer(t *testing.T) *freezer {
 	project := newProjectOn(t, onServers(t), 0)
 	outbox := project.on.names["OUTBOX"]
 	proxy := cutproxy.New(t, outbox)
-	return &freezer{project: project, far: project.with(map[string]string{"FIELDCRYPT_OUTBOX": proxy.URL(t, outbox)}), proxy: proxy, outbox: outbox, stride: 1}
+	return &freezer{project: project, far: project.with(map[string]string{"FIELDCRYPT_OUTBOX": proxy.URL(t, outbox)}), proxy: proxy, outbox: outbox}
 }
 
 func (f *freezer) exec(statement string) {
@@ -42,7 +42,7 @@ func (f *freezer) exec(statement string) {
 	}
 }
 
-// everywhere counts the messages of a whole run, and then kills a run after each of them, or after one in every stride. before puts things as they were, after looks
+// everywhere counts the messages of a whole run, and then kills a run after each of them, or at some of these moments. before puts things as they were, after looks
 // what the killed run left and does it again.
 func (f *freezer) everywhere(before, after func(), args ...string) {
 	f.t.Helper()
@@ -51,7 +51,8 @@ func (f *freezer) everywhere(before, after func(), args ...string) {
 	f.shown = f.far.mustCall(args...).stdout
 	messages := f.proxy.Count()
 	after()
-	for n := rand.IntN(f.stride); n < messages; n += f.stride {
+	moments := f.moments(messages)
+	for _, n := range moments {
 		before()
 		f.proxy.Freeze(n)
 		run := f.far.start("", args...)
@@ -68,7 +69,19 @@ func (f *freezer) everywhere(before, after func(), args ...string) {
 			f.t.Fatalf("killed after %d of %d messages", n, messages)
 		}
 	}
-	f.t.Logf("%v: killed after each of %d messages, in steps of %d", args, messages, f.stride)
+	f.t.Logf("%v: killed at %d moments of %d messages", args, len(moments), messages)
+}
+
+// moments are the numbers of messages after which a run is killed, the last one always among them.
+func (f *freezer) moments(messages int) (all []int) {
+	stride := 1
+	if f.kills > 0 {
+		stride = max(messages/f.kills, 1)
+	}
+	for n := rand.IntN(stride); n < messages-1; n += stride {
+		all = append(all, n)
+	}
+	return append(all, messages-1)
 }
 
 // awaitMessages waits until the proxy has passed n messages, and holds the next one back.
@@ -159,15 +172,16 @@ func TestLawNothingIsDoneWithoutAnEntryBefore(t *testing.T) {
 	t.Parallel()
 	f := newFreezer(t)
 	f.auditInTable()
-	f.stride = 5 * lawScale
+	f.kills = 40 / lawScale
 	f.mustCall("migrate")
+	// More than the program keeps before it writes, so that something is shown before all is done.
 	const taxID = "8675309867"
-	event := `{"type":"invoice.issued","aggregate_id":"1","payload":{"number":1,"customer":{"name":"Wqxzil Vbkjqp","tax_id":"` + taxID + `"}}}` + "\n"
-	if err := os.WriteFile(filepath.Join(f.dir, "event.ndjson"), []byte(event), 0o600); err != nil {
+	event := `{"type":"invoice.issued","aggregate_id":"1","payload":{"number":1,"note":"` + strings.Repeat("x", 4000) + `","customer":{"name":"Wqxzil Vbkjqp","tax_id":"` + taxID + `"}}}` + "\n"
+	if err := os.WriteFile(filepath.Join(f.dir, "events.ndjson"), []byte(strings.Repeat(event, 40)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f.mustCall("write", "event.ndjson")
-	sealed := f.mustCall("seal", "event.ndjson").stdout
+	f.mustCall("write", "events.ndjson")
+	sealed := f.mustCall("seal", "events.ndjson").stdout
 	if err := os.WriteFile(filepath.Join(f.dir, "sealed.ndjson"), []byte(sealed), 0o600); err != nil {
 		t.Fatal(err)
 	}
