@@ -44,6 +44,10 @@ func (d *Description) KEKURI() string { return d.doc.kek }
 // Propagation is how long a key stays staged before it may become primary.
 func (d *Description) Propagation() time.Duration { return d.doc.propagation }
 
+// MovedTo names the KEK at the keyring's new place, if it was moved away from here
+// or is about to be (see [Manager.Move]): it takes no change here. Else "".
+func (d *Description) MovedTo() string { return d.doc.movedTo }
+
 // Stores are the places whose data is under the keyring's keys, as far as its
 // operators have listed them.
 func (d *Description) Stores() []DataStore { return slices.Clone(d.doc.stores) }

@@ -30,10 +30,12 @@ type Options struct {
 	MaxStale time.Duration
 	// Memory remembers, across processes, the newest document that was seen: an
 	// older one is refused. Open fails if it cannot be asked; a refresh then goes
-	// by what this process has seen. One that cannot be written is only logged. Defaults to this process's memory alone.
+	// by what this process has seen. One that cannot be written is only logged.
+	// Defaults to this process's memory alone.
 	Memory Memory
 	// OnEvent is told what happens to the keyring, by one goroutine at a time; it
-	// must return soon, and must not call the keyring's Refresh or Close.
+	// must return soon. A refresh waits for it, so that it must not call the
+	// keyring's Refresh or Close, nor Key, which may refresh.
 	// Defaults to nobody.
 	OnEvent func(Event)
 	// MeterProvider receives metrics: fieldcrypt.keyring.events, .age (s) and

@@ -92,7 +92,7 @@ func wipeKeyset(ks *tinkpb.Keyset) {
 
 // parseKeyset reads a serialised tink.Keyset and checks it against the clear
 // part: what the keys may be is fixed, and ids, status and primary must agree.
-func parseKeyset(serialised []byte, keys []keyRecord, p Purpose) (secrets, *DocumentError) {
+func parseKeyset(serialised []byte, keys []keyRecord, p Purpose) (_ secrets, wrong *DocumentError) {
 	place := "/keysets/" + string(p)
 	fault := func(rule Rule, format string, args ...any) *DocumentError {
 		return &DocumentError{Place: place, Rule: rule, Detail: fmt.Sprintf(format, args...)}
@@ -118,6 +118,11 @@ func parseKeyset(serialised []byte, keys []keyRecord, p Purpose) (secrets, *Docu
 		}
 	}
 	sec := secrets{}
+	defer func() {
+		if wrong != nil {
+			sec.wipe()
+		}
+	}()
 	for i, k := range ks.GetKey() {
 		place = "/keysets/" + string(p) + "/key/" + strconv.Itoa(i)
 		id := KeyID(k.GetKeyId())
@@ -133,7 +138,6 @@ func parseKeyset(serialised []byte, keys []keyRecord, p Purpose) (secrets, *Docu
 		}
 		b, kf := parseKey(k, fault)
 		if kf != nil {
-			sec.wipe()
 			return nil, kf
 		}
 		sec[id] = b
@@ -141,12 +145,10 @@ func parseKeyset(serialised []byte, keys []keyRecord, p Purpose) (secrets, *Docu
 	place = "/keysets/" + string(p)
 	for _, r := range keys {
 		if _, wanted := want[r.id]; wanted && sec[r.id] == nil {
-			sec.wipe()
 			return nil, fault(RuleKeysetIDs, "the keyset lacks key %s", r.id)
 		}
 	}
 	if KeyID(ks.GetPrimaryKeyId()) != primary {
-		sec.wipe()
 		return nil, fault(RuleKeysetPrimary, "the keyset's primary is %s, that of the clear part %s", KeyID(ks.GetPrimaryKeyId()), primary)
 	}
 	return sec, nil

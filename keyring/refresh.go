@@ -71,6 +71,9 @@ func (k *Keyring) reload(ctx context.Context) error {
 	if k.metrics != nil {
 		k.tell(EventLoaded, nil)
 	}
+	if d.movedTo != "" {
+		k.log(slog.LevelWarn, "keyring was moved, and keys that are made at its new place are not seen here: configure that one", d.revision, nil, slog.String("moved_to", d.movedTo))
+	}
 	k.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "keyring loaded", slog.String("keyring", k.name), slog.Uint64("revision", d.revision), slog.String("author", d.latest().Author))
 	return nil
 }

@@ -73,9 +73,11 @@ func (e *FileError) Hint() string {
 	case keyring.ErrNotFound:
 		return "make it with fieldcrypt keys create, or correct the path"
 	case ErrWrongPassphrase:
-		return "check the passphrase; if it is the right one the file was changed: restore it from a backup"
-	case ErrDamaged, ErrMalformed:
-		return "restore the file from a backup"
+		return "check the passphrase; if it is the right one the file was changed: put its newest copy back, or write a backup over it with fieldcrypt keys restore --replace-unreadable"
+	case ErrDamaged:
+		return "put the file's newest copy back, or write a backup over it with fieldcrypt keys restore --replace-unreadable"
+	case ErrMalformed:
+		return "check the path; if it is the keyring's file, put its newest copy back, or move it away and write a backup in its place with fieldcrypt keys restore"
 	case ErrEmptyPassphrase, ErrNoPassphrase:
 		return "set FIELDCRYPT_PASSPHRASE, or FIELDCRYPT_PASSPHRASE_FILE to a file that holds the passphrase"
 	case ErrUnreadable, ErrUnwritable:

@@ -806,14 +806,18 @@ func TestTheNextWriterRemovesWhatAKilledOneLeft(t *testing.T) {
 	other := filepath.Join(filepath.Dir(path), ".health.keyring.123.tmp")
 	write(t, left, []byte("half"))
 	write(t, other, []byte("half"))
+	beside := filepath.Join(filepath.Dir(path), ".default.keyring.new.123.tmp") // that of default.keyring.new, whose writer lives
+	write(t, beside, []byte("half"))
 	if _, err := newManager(t, newFile(t, path, passphrase)).Stage(ctx, keyring.Seal, keyring.StageOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is still there: %v", left, err)
 	}
-	if _, err := os.Lstat(other); err != nil {
-		t.Errorf("another keyring's file was removed: %v", err)
+	for _, others := range []string{other, beside} {
+		if _, err := os.Lstat(others); err != nil {
+			t.Errorf("another keyring's file was removed: %v", err)
+		}
 	}
 }
 

@@ -50,8 +50,11 @@ func removeLeftovers(dir, prefix string) {
 		return // the directory may be writable and not readable
 	}
 	for _, e := range entries {
-		if name := e.Name(); strings.HasPrefix(name, prefix) && strings.HasSuffix(name, tempSuffix) && e.Type().IsRegular() {
-			os.Remove(filepath.Join(dir, name))
+		name, ours := strings.CutPrefix(e.Name(), prefix)
+		name, temp := strings.CutSuffix(name, tempSuffix)
+		// Digits alone: what stands there for a file beside, such as keyring.new for keyring, has a lock of its own.
+		if ours && temp && strings.Trim(name, "0123456789") == "" && e.Type().IsRegular() {
+			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,7 +152,20 @@ func writeNew(path string, write func(io.Writer) (*keyring.Backup, error)) (made
 	if err := errors.Join(file.Sync(), file.Close()); err != nil {
 		return made, err
 	}
-	return made, os.Link(file.Name(), path) // fails if somebody made it in between
+	return made, putInPlace(file.Name(), path, os.Link)
+}
+
+// putInPlace gives a whole file its name, unless somebody has made one of that name in between. Where there are no links, as on a memory stick, the name is taken
+// by an empty file first.
+func putInPlace(whole, path string, link func(oldname, newname string) error) error {
+	if err := link(whole, path); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	taken, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(taken.Close(), os.Rename(whole, path))
 }
 
 func (f *backup) say(s *cli.Session, made *keyring.Backup) error {

@@ -31,9 +31,11 @@ cannot be asked is named, and nothing is changed.`,
 func newEnable(app *cli.App) *cobra.Command {
 	var f one
 	return f.command(app, &cobra.Command{
-		Use:     "enable KID",
-		Short:   "Bring a disabled key back into use",
-		Long:    `Brings a disabled key back: it opens and is searched again, and nothing is written under it.`,
+		Use:   "enable KID",
+		Short: "Bring a disabled key back into use",
+		Long: `Brings a disabled key back: it opens and is searched again, and nothing is written under it.
+What needs it and is in no listed store does not keep it: hold it (fieldcrypt keys hold), or the
+next fieldcrypt rotate --retire disables it again.`,
 		Example: `  fieldcrypt keys enable 0f3a9c01`,
 	}, "enable", func(ctx context.Context, _ *cli.Session, m *keyring.Manager, key keyring.KeyInfo) (*keyring.Changed, error) {
 		return m.Enable(ctx, key.Purpose, key.ID)

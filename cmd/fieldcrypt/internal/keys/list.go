@@ -49,6 +49,9 @@ func (f *list) run(ctx context.Context, s *cli.Session, ids []string) error {
 	if err != nil {
 		return err
 	}
+	if to := described.MovedTo(); to != "" {
+		s.Terminal.Note("keyring %s was moved, is sealed by %s now, and takes no change here: configure its new place; if `fieldcrypt keys move` was interrupted, run it again", f.name, to)
+	}
 	all := described.Keys()
 	if len(ids) == 0 {
 		return say(s, all)

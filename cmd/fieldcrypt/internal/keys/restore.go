@@ -108,6 +108,9 @@ func (f *restore) run(ctx context.Context, s *cli.Session, args []string) error 
 		return err
 	}
 	s.Terminal.Note("next: `fieldcrypt verify`, which names what needs a key that the keyring does not have")
+	if plan.Present == nil {
+		s.Terminal.Note("next: `fieldcrypt keys stores`: the list is the backup's, and a store that came later is not asked before a key goes")
+	}
 	return nil
 }
 
