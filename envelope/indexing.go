@@ -81,7 +81,9 @@ func (x *indexing) take(at, part int, value []byte) (count int, err error) {
 	if grown, done := met.made.AppendMessage(x.arena, value); done {
 		text := grown[len(x.arena):len(grown):len(grown)]
 		if x.arena = grown; len(text) > 0 {
-			x.messages = append(x.messages, message{at, text})
+			x.messages = append(x.messages, message{})
+			m := &x.messages[len(x.messages)-1]
+			m.of, m.text = at, text
 			met.count++
 		}
 		return met.count, nil
@@ -137,11 +139,12 @@ func (x *indexing) find(index *schema.Index) (int, error) {
 }
 
 func (x *indexing) meet(index *schema.Index, made *blindindex.Index) {
-	met := metIndex{index: index, made: made}
+	x.met = append(x.met, metIndex{})
+	met := &x.met[len(x.met)-1]
+	met.index, met.made = index, made
 	if n := made.Parts(); n > 0 {
 		met.parts = make([][]byte, n)
 	}
-	x.met = append(x.met, met)
 }
 
 // messagesOf gives the messages of one index, nil if it met no value.

@@ -61,7 +61,7 @@ func (c *core) reseal(ctx context.Context, e Received, storedIndexes map[string]
 			return Sealed{}, false, &KeyError{op.place(site), primary.ring, primary.text(), primary.err}
 		}
 		if site.token.kid != primary.id {
-			m.texts = append(m.texts, sealText{site: i, text: site.text})
+			m.addText(i, site.text)
 		} else if !primary.used {
 			primary.used = true
 			b.addKey(keyring.Seal, primary.id)

@@ -76,7 +76,7 @@ func (c *core) seal(ctx context.Context, e *Event, b *Buffer, sealed *Sealed) er
 		return err
 	}
 	for i := range w.sites {
-		m.texts = append(m.texts, sealText{site: i, text: e.Payload[w.sites[i].start:w.sites[i].end]})
+		m.addText(i, e.Payload[w.sites[i].start:w.sites[i].end])
 	}
 	m.keys.reset(c.rings, wire.Type, wire.Version, wire.ID)
 	mark := b.mark()
@@ -140,6 +140,13 @@ type sealText struct {
 	text []byte
 	key  *eventKey
 	len  int // of the padded text
+}
+
+// addText adds a value to be sealed, field by field as keepPath does.
+func (m *work) addText(site int, text []byte) {
+	m.texts = append(m.texts, sealText{})
+	t := &m.texts[len(m.texts)-1]
+	t.site, t.text = site, text
 }
 
 // everySites is after how many values a loop looks whether its context has ended.
