@@ -425,6 +425,48 @@ func TestAMoveThatWasKilledInItsMidstGoesOn(t *testing.T) {
 	_ = ring
 }
 
+func TestAMovedKeyringThatWasLostIsNotCopiedOnceMore(t *testing.T) {
+	t.Parallel()
+	ring, _, _, _ := rotated(t)
+	memory := &inMemory{}
+	store, kek := &keyringtest.Store{}, newKEK(t)
+	from, to := managerWith(t, ring.Store, ring.KEK, memory), managerWith(t, store, kek, memory)
+	if _, err := from.Move(ctx, to); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.Stage(ctx, keyring.Seal, keyring.StageOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	store.Put(nil)
+	again := managerWith(t, store, kek, memory)
+	refused[*keyring.LostError](t, from, "a copy of what has lived on", func() error {
+		_, err := from.Move(ctx, again)
+		return err
+	})
+	if _, _, err := store.Load(ctx); !errors.Is(err, keyring.ErrNotFound) {
+		t.Errorf("something was stored: %v", err)
+	}
+}
+
+func TestAKeyringMovesBackToWhereItCameFrom(t *testing.T) {
+	t.Parallel()
+	ring, _, _, id := rotated(t)
+	memory := &inMemory{}
+	want := derived(t, ring.Keyring, keyring.Seal, id)
+	store, kek := &keyringtest.Store{}, newKEK(t)
+	from, to := managerWith(t, ring.Store, ring.KEK, memory), managerWith(t, store, kek, memory)
+	if _, err := from.Move(ctx, to); err != nil {
+		t.Fatal(err)
+	}
+	ring.Store.Put(nil) // the old place is removed
+	if _, err := to.Move(ctx, managerWith(t, ring.Store, ring.KEK, memory)); err != nil {
+		t.Fatal(err)
+	}
+	if back := opened(t, ring, keyring.Options{Memory: memory}); derived(t, back, keyring.Seal, id) != want {
+		t.Error("it derives something else")
+	}
+}
+
 func TestAMoveThatWasKilledInItsMidstIsTakenBackWhileTheNewPlaceIsEmpty(t *testing.T) {
 	t.Parallel()
 	ring, m, c, id := rotated(t)

@@ -26,11 +26,18 @@ func (m *Manager) Move(ctx context.Context, to *Manager) (*Description, error) {
 	if there, err := to.moved(ctx, m); there != nil || err != nil {
 		return there, err
 	}
-	before, err := m.Describe(ctx)
+	before, sec, _, err := m.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	to.adopt(before.doc.movedTo)
+	err = to.found(before.header, sec)
+	sec.wipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := to.refuseOutlived(ctx, before); err != nil {
+		return nil, err
+	}
 	if err := to.proveBinding(ctx); err != nil {
 		return nil, err
 	}
@@ -42,7 +49,7 @@ func (m *Manager) Move(ctx context.Context, to *Manager) (*Description, error) {
 	if err != nil {
 		return nil, &HalfMovedError{Keyring: m.name, To: to.kek.URI(), Err: err}
 	}
-	m.opts.Logger.InfoContext(ctx, "keyring moved", "keyring", m.name, "revision", moved.revision, "author", m.opts.Actor, "from", before.KEKURI(), "to", moved.kek)
+	m.opts.Logger.InfoContext(ctx, "keyring moved", "keyring", m.name, "revision", moved.revision, "author", m.opts.Actor, "from", before.kek, "to", moved.kek)
 	return &Description{doc: moved}, nil
 }
 
@@ -67,19 +74,51 @@ func (m *Manager) copyTo(ctx context.Context, to *Manager) (*document, error) {
 	return to.save(ctx, h, sec, version)
 }
 
-// KEKAdopter is a [KEK] that is made together with what it seals, as that of a new
-// file is by its salt. Move asks it to be the one that an interrupted call named:
-// the old place takes no other any more.
-type KEKAdopter interface {
-	// Adopt makes this the KEK with the URI, if nothing is sealed by it yet and the
-	// URI is one of its kind; else it changes nothing.
-	Adopt(uri string)
+// refuseOutlived refuses to copy the frozen place once more to where the keyring
+// has lived on since, and was lost: it may have made keys there.
+func (m *Manager) refuseOutlived(ctx context.Context, old *document) error {
+	known, err := recall(ctx, m.opts.Memory, m.name)
+	if err != nil {
+		return err
+	}
+	for _, s := range known {
+		if s.KEK == m.kek.URI() && s.Revision > old.revision {
+			return &LostError{Keyring: m.name, Revision: s.Revision, KEK: s.KEK}
+		}
+	}
+	return nil
 }
 
-func (m *Manager) adopt(uri string) {
-	if adopter, ok := m.kek.(KEKAdopter); ok && uri != "" {
-		adopter.Adopt(uri)
+// KEKFounder is a [KEK] that is made together with what it seals, as that of a new
+// file is by its salt. A move that was interrupted must find it again when it goes
+// on: the old place names it, and takes no other.
+type KEKFounder interface {
+	// Found makes the KEK of a place where nothing is stored yet: the same one for
+	// the same place and seed, another one for any other. The seed is 32 bytes that
+	// nobody without the keyring can know. Where something is stored it changes
+	// nothing.
+	Found(seed []byte)
+}
+
+// found gives the KEK of an empty place its seed, which is the same for as long as
+// the keyring is frozen.
+func (m *Manager) found(h *header, sec secrets) error {
+	founder, ok := m.kek.(KEKFounder)
+	if !ok {
+		return nil
 	}
+	key, err := newMaterial(sec[h.primary(Seal).id])
+	if err != nil {
+		return err
+	}
+	defer key.wipe(ErrClosed)
+	seed, err := key.derive(appendPrefixed(nil, []byte("fieldcrypt/v1/move")))
+	if err != nil {
+		return err
+	}
+	defer clear(seed[:])
+	founder.Found(seed[:])
+	return nil
 }
 
 // CancelMove takes a move back that was interrupted before the new place held the
@@ -97,11 +136,14 @@ func (m *Manager) CancelMove(ctx context.Context, to *Manager) (*Description, er
 	if err != nil {
 		return nil, err
 	}
-	d, err := m.edit(ctx, 0, func(h *header, _ secrets, _ time.Time) error {
+	d, err := m.edit(ctx, 0, func(h *header, sec secrets, _ time.Time) error {
 		if h.movedTo == "" {
 			return errNothingToDo
 		}
-		if to.adopt(h.movedTo); to.kek.URI() != h.movedTo {
+		if err := to.found(h, sec); err != nil {
+			return err
+		}
+		if to.kek.URI() != h.movedTo {
 			return &MovedError{Keyring: m.name, To: h.movedTo}
 		}
 		for _, s := range known {

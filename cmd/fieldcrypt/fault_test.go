@@ -188,6 +188,18 @@ func TestAnAppRoleOutlivesItsTokens(t *testing.T) {
 		}
 	}
 	project.with(map[string]string{"VAULT_TOKEN": "", "VAULT_ROLE_ID_FILE": "role-id", "VAULT_SECRET_ID_FILE": "secret-id"}).mustCall("keys", "list")
+	// A secret id may be good for one login: all keyrings of a run share it.
+	where.Path, where.Key = "another", "another"
+	more, err := vaultkeyring.Policy(vaultkeyring.Rotator, where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configured := []string{"--keyring", project.on.names["KEYRING"], "--keyring", "more=" + project.on.names["ANOTHER"]}
+	project.mustCall(append([]string{"keys", "create", "--name", "more"}, configured...)...)
+	vault.Must(http.MethodPost, role, testenv.Body{"token_policies": []string{vault.Policy(hcl), vault.Policy(more)}, "secret_id_num_uses": 1})
+	login["VAULT_SECRET_ID"] = vault.Must(http.MethodPost, role+"/secret-id", testenv.Body{}).Data["secret_id"].(string)
+	project.with(login).mustCall(append([]string{"keys", "add", "--purpose", "index"}, configured...)...) // which looks at the ids of both
+
 	login["VAULT_SECRET_ID"] = "b8df6d3e-2f5b-4b4f-9d2f-3f4b0d6f1c11"
 	project.with(login).allFail(loaded, "the login was refused", "check VAULT_ROLE_ID and VAULT_SECRET_ID")
 }

@@ -15,7 +15,8 @@
 //	 "argon2id":{"time":3,"memory_kib":65536,"threads":4,"salt":"<base64>"},
 //	 "document":"<the keyring document as a JSON string>"}
 //
-// The salt is random for each file. It names the key-encryption key, so a file
+// The salt is random for each file (one that a keyring is moved to has it from the
+// keyring's secrets and its path, so that a move finds it again). It names the key-encryption key, so a file
 // can be moved, and two keyrings that are copies of one file are noticed.
 //
 // # What it promises

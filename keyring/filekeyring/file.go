@@ -1,12 +1,14 @@
 package filekeyring
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -50,7 +52,7 @@ var (
 	_ keyring.Store = (*File)(nil)
 	_ keyring.KEK   = (*File)(nil)
 
-	_ keyring.KEKAdopter = (*File)(nil)
+	_ keyring.KEKFounder = (*File)(nil)
 )
 
 // New names a keyring file. It touches neither the file nor the passphrase.
@@ -165,14 +167,18 @@ func (f *File) current() header {
 	return f.header
 }
 
-// Adopt implements [keyring.KEKAdopter]: a file that is not there yet gets the salt
-// that the URI names.
-func (f *File) Adopt(uri string) {
+// Found implements [keyring.KEKFounder]: the salt of a file that is not there yet
+// follows from the seed and the file's path.
+func (f *File) Found(seed []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	salt, ok := saltOf(uri)
-	if _, _, err := readRegular(f.path); ok && isNotFound(err) {
-		f.use(header{params: f.params, salt: salt})
+	path, err := filepath.Abs(f.path)
+	if err != nil {
+		path = f.path
+	}
+	if _, _, err := readRegular(f.path); isNotFound(err) {
+		salt := sha256.Sum256(append(bytes.Clone(seed), path...)) // the seed has one length
+		f.use(header{params: f.params, salt: string(salt[:newSaltBytes])})
 	}
 }
 

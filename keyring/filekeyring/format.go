@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/fieldcrypt/fieldcrypt/keyring/internal/strictjson"
 )
@@ -38,15 +37,8 @@ type header struct {
 
 // uri names the key-encryption key by its salt, which no other file has, and
 // which moves with the file.
-func (h header) uri() string { return uriPrefix + hex.EncodeToString([]byte(h.salt)) }
-
-const uriPrefix = "file:argon2id:"
-
-// saltOf is the salt that a KEK's URI names.
-func saltOf(uri string) (salt string, ok bool) {
-	text, ok := strings.CutPrefix(uri, uriPrefix)
-	b, err := hex.DecodeString(text)
-	return string(b), ok && err == nil && len(b) >= minSaltBytes && len(b) <= maxSaltBytes
+func (h header) uri() string {
+	return "file:argon2id:" + hex.EncodeToString([]byte(h.salt))
 }
 
 func formatFile(h header, document []byte) ([]byte, error) {

@@ -17,7 +17,7 @@ import (
 type place interface {
 	keyring.Store
 	keyring.KEK
-	keyring.KEKAdopter
+	keyring.KEKFounder
 }
 
 var errKilled = errors.New("killed")
@@ -65,10 +65,10 @@ func (m mortal) DecryptWithContext(ctx context.Context, ct, ad []byte) (pt []byt
 	return pt, errors.Join(dead, err)
 }
 
-// inVault adopts no KEK: a Transit key has its name.
+// inVault makes no KEK: a Transit key is there.
 type inVault struct{ *vaultkeyring.Vault }
 
-func (inVault) Adopt(string) {}
+func (inVault) Found([]byte) {}
 
 // fingerprint is what a place's primary keys derive, and the revision.
 func fingerprint(t *testing.T, p place) string {
@@ -184,6 +184,12 @@ func TestAMoveThatIsKilledAtAnyCallIsEndedOrTakenBack(t *testing.T) {
 					}
 					if _, err := managerAt(t, again(from)).Stage(t.Context(), keyring.Seal, keyring.StageOptions{}); err != nil {
 						t.Errorf("%s: a change after it was taken back: %v", name, err)
+					}
+				}
+				if old, err := managerAt(t, again(from)).Describe(t.Context()); err != nil || old.MovedTo() != "" {
+					var elsewhere *keyring.MovedError
+					if _, err := managerAt(t, again(from)).Move(t.Context(), managerAt(t, file("third-"+id))); !errors.As(err, &elsewhere) {
+						t.Errorf("%s: to a third place: %v", name, err)
 					}
 				}
 				for range 2 { // and once more, in vain
