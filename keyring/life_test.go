@@ -3,6 +3,7 @@ package keyring_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -369,7 +370,8 @@ func TestAStoreIsListedOnceHoweverItIsSpelled(t *testing.T) {
 func TestAKeyringMovesToAnotherKEKWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	ring, m, c, id := rotated(t)
-	running := ring.Open()
+	var log lockedText
+	running := opened(t, ring, keyring.Options{RefreshInterval: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	want := derived(t, running, keyring.Seal, id)
 	store, kek := &keyringtest.Store{}, newKEK(t)
 	to := newManager(t, "default", store, kek, c)
@@ -383,6 +385,9 @@ func TestAKeyringMovesToAnotherKEKWhileItIsRead(t *testing.T) {
 	// The old place is read and refuses every change.
 	if err := running.Refresh(ctx); err != nil || derived(t, running, keyring.Seal, id) != want {
 		t.Errorf("a running process: %v", err)
+	}
+	if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "moved_to="+kek.URI()) {
+		t.Errorf("a running process does not say that the keyring was moved: %s", text)
 	}
 	refused[*keyring.MovedError](t, m, "a change at the old place", func() error {
 		_, err := m.Stage(ctx, keyring.Seal, keyring.StageOptions{})
