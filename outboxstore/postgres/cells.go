@@ -63,19 +63,18 @@ func (l *layout) insertRow(s *shape, e envelope.Sealed) ([]*string, error) {
 		version = &text
 	}
 	row := []*string{&w.ID, &w.AggregateType, &w.AggregateID, version, &w.Type, &eventVersion, &payload, &headers, &occurredAt, &keyIDs}
-	return l.indexValues(s, row, e)
+	return l.indexValues(s, row, e.BlindIndexes())
 }
 
 // replaceRow are the values of one replacement. An index that the event has no more is set to NULL, for key_ids will not
 // name its key.
-func (l *layout) replaceRow(s *shape, e envelope.Sealed) ([]*string, error) {
+func (l *layout) replaceRow(s *shape, e envelope.Sealed, indexes map[string][][]byte) ([]*string, error) {
 	w := e.Wire()
 	payload, keyIDs := string(w.Payload), textArray(pointers(e.KeyIDs()))
-	return l.indexValues(s, []*string{&w.ID, &payload, &keyIDs}, e)
+	return l.indexValues(s, append(make([]*string, 0, len(l.cells)), &w.ID, &payload, &keyIDs), indexes)
 }
 
-func (l *layout) indexValues(s *shape, row []*string, e envelope.Sealed) ([]*string, error) {
-	indexes := e.BlindIndexes()
+func (l *layout) indexValues(s *shape, row []*string, indexes map[string][][]byte) ([]*string, error) {
 	for i, index := range l.indexes {
 		values, c := indexes[index], l.cells[len(l.fixed)+i]
 		var text string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // querier is one way to the database. Every argument is text, NULL, or a list made by texts, and every result is text
@@ -67,7 +68,8 @@ func (q pgxQuerier) query(ctx context.Context, query string, args ...any) (rows,
 	return pgxRows{r, cancel}, nil
 }
 
-func (pgxQuerier) texts(list []*string) any { return list }
+// texts has a type that pgx encodes without reflection.
+func (pgxQuerier) texts(list []*string) any { return pgtype.FlatArray[*string](list) }
 
 func (q pgxQuerier) abandon(ctx context.Context) {
 	if tx, ok := q.handle.(pgx.Tx); ok {

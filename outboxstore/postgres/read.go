@@ -94,10 +94,10 @@ func (q *rowQuery) all(ctx context.Context, db querier, w *Writer, rest string, 
 // scan reads the row at hand.
 func (q *rowQuery) scan(r rows, limits envelope.Limits) (*outboxstore.Row, error) {
 	var s outboxstore.Stored
-	var version, payload, published, occurred, created, keyIDs *string
+	var version, published, occurred, created, keyIDs *string
 	var eventVersion string
 	single, multi := make([]*string, len(q.single)), make([]*string, len(q.multi))
-	into := []any{&s.ID, &s.AggregateType, &s.AggregateID, &version, &s.EventType, &eventVersion, &payload, &s.Headers, &occurred, &created, &published, &keyIDs, &s.Version}
+	into := []any{&s.ID, &s.AggregateType, &s.AggregateID, &version, &s.EventType, &eventVersion, &s.Payload, &s.Headers, &occurred, &created, &published, &keyIDs, &s.Version}
 	for i := range single {
 		into = append(into, &single[i])
 	}
@@ -110,10 +110,8 @@ func (q *rowQuery) scan(r rows, limits envelope.Limits) (*outboxstore.Row, error
 	if err := readNumbers(&s, version, eventVersion); err != nil {
 		return nil, err
 	}
-	if payload == nil {
+	if s.Payload == nil {
 		damage(&s, "payload", "longer than the limit of a wire form")
-	} else {
-		s.Payload = []byte(*payload)
 	}
 	readTimes(&s, occurred, created, published)
 	if keyIDs == nil || !unmarshalTexts(*keyIDs, &s.KeyIDs) {

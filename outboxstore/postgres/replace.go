@@ -45,8 +45,8 @@ func (s *Store) TryReplace(ctx context.Context, replacements ...outboxstore.Repl
 	return changed, err
 }
 
-// tryReplace locks the rows that nobody else holds, by key order, and changes those that have the version that was read. Postgres looks at
-// the condition again on whatever the locked row has become since the statement began.
+// tryReplace locks the rows that nobody else holds, by key order, and changes those that have the version that was read. What others have changed
+// since the statement began is locked as what it has become, which has another version; a row that is locked stays in its place.
 func (c *call) tryReplace(replacements []outboxstore.Replacement) (changed []bool, err error) {
 	sealed := make([]envelope.Sealed, len(replacements))
 	at := make(map[string]int, len(replacements))
@@ -62,9 +62,9 @@ func (c *call) tryReplace(replacements []outboxstore.Replacement) (changed []boo
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.q.query(c.ctx, "WITH free AS MATERIALIZED (SELECT e.id, e.xmin::text AS version FROM "+c.w.names.quoted()+
+	r, err := c.q.query(c.ctx, "WITH free AS MATERIALIZED (SELECT e.id, e.ctid AS place, e.xmin::text AS version FROM "+c.w.names.quoted()+
 		" e WHERE e.id = ANY($1::text[]::uuid[]) ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED) UPDATE "+c.w.names.quoted()+" e SET "+u.set+
-		" FROM "+u.layout.unnest("u", "version")+" JOIN free ON free.id = "+u.layout.unnested("u", 0)+" AND free.version = u.version WHERE e.id = free.id RETURNING e.id::text",
+		" FROM "+u.layout.unnest("u", "version")+" JOIN free ON free.id = "+u.layout.unnested("u", 0)+" AND free.version = u.version WHERE e.ctid = free.place RETURNING e.id::text",
 		append(u.args, c.q.texts(values))...)
 	if err != nil {
 		return nil, fault(doingReplace, err)
@@ -219,8 +219,10 @@ type updating struct {
 
 func (c *call) updateOf(sealed []envelope.Sealed) (u updating, err error) {
 	single, multi := c.shape.indexes()
-	for _, e := range sealed {
-		for index, values := range e.BlindIndexes() {
+	indexes := make([]map[string][][]byte, len(sealed))
+	for i, e := range sealed {
+		indexes[i] = e.BlindIndexes()
+		for index, values := range indexes[i] {
 			if len(values) == 0 {
 				continue
 			}
@@ -235,7 +237,7 @@ func (c *call) updateOf(sealed []envelope.Sealed) (u updating, err error) {
 	}
 	values := make([][]*string, len(sealed))
 	for i, e := range sealed {
-		if values[i], err = l.replaceRow(c.shape, e); err != nil {
+		if values[i], err = l.replaceRow(c.shape, e, indexes[i]); err != nil {
 			return u, err
 		}
 	}
