@@ -239,6 +239,109 @@ func TestProductsOfSubschemasAreRefused(t *testing.T) {
 	}
 }
 
+// What states are made of, and patterns on names, may grow with the square of a schema's size: each case has many times maxPlanWork to look through.
+func TestSchemasThatMultiplyAreRefusedAfterABoundedNumberOfSteps(t *testing.T) {
+	t.Parallel()
+	const flag = `{"x-gdpr-sensitive": true}`
+	list := func(n int, format string, args func(i int) []any) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = fmt.Sprintf(format, args(i)...)
+		}
+		return strings.Join(items, ",")
+	}
+	number := func(i int) []any { return []any{i} }
+	for name, text := range map[string]string{
+		"properties of a union": `{"properties": {"f": ` + flag + `,` + list(2500, `"p%d": {"allOf": [{"$ref": "#/$defs/u"}, {"minLength": %d}]}`, func(i int) []any { return []any{i, i} }) +
+			`}, "$defs": {"u": {"anyOf": [` + list(2500, `{"minLength": %d}`, number) + `]}}}`,
+		"names and patterns": `{"properties": {` + list(4000, `"member%d": `+flag, number) + `}, "patternProperties": {` + list(1000, `"^(a?){20}%d": `+flag, number) + `}}`,
+		"patterns":           `{"patternProperties": {` + list(2000, `"^a%d": `+flag, number) + `}}`,
+		"large patterns":     `{"patternProperties": {` + list(100, `"^(a{200}b?){4}(c?){900}%d": `+flag, number) + `}}`,
+		"open maps of chains": `{"patternProperties": {` + list(1500, `"^a%d": {"properties": {"b": `+flag+`}, "additionalProperties": {"$ref": "#/$defs/c0"}}`, number) +
+			`}, "$defs": {` + list(3000, `"c%d": {"allOf": [{"$ref": "#/$defs/c%d"}]}`, func(i int) []any { return []any{i, i + 1} }) + `, "c3000": {}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, f := parseDocument("a.v1.json", "fs://0/a.v1.json", []byte(text))
+			if f != nil {
+				t.Fatal(f)
+			}
+			r := &Registry{byURL: map[string]*document{}, byType: map[string]map[int]*EventSchema{}}
+			var own findings
+			r.addDocument(d, &own)
+			p := newPlan(r, r.events[0], &own)
+			p.prepare(&own)
+			if len(own.list) != 1 || own.list[0].Rule != "plan-too-large" || own.list[0].Hint == "" {
+				t.Errorf("%v", own.list)
+			}
+			t.Logf("%d steps", p.work.steps)
+			if p.work.steps > 2*maxPlanWork {
+				t.Errorf("given up after %d steps", p.work.steps)
+			}
+		})
+	}
+}
+
+// Patterns that are large, or many, are tried on names that two of them match as long as that takes no more than the plan's own bound.
+func TestLargePatternsLoadWithoutTriesOfPairs(t *testing.T) {
+	t.Parallel()
+	for expression, name := range map[string]string{"^(a?){900}%d": "aa1", "^%d(ab?){20}": "1" + strings.Repeat("a", 20)} {
+		var patterns strings.Builder
+		for i := range 32 {
+			fmt.Fprintf(&patterns, `%q: {"x-gdpr-sensitive": true},`, fmt.Sprintf(expression, i))
+		}
+		reg, err := LoadFS(oneFile(`{"patternProperties": {` + strings.TrimSuffix(patterns.String(), ",") + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := reg.events[0].plan
+		t.Logf("%s: %d steps, %d tries of pairs", expression, p.work.steps, p.work.pairs)
+		if p.work.pairs > maxPlanWork {
+			t.Errorf("%d tries of pairs", p.work.pairs)
+		}
+		if member, _ := p.Root().Member([]byte(name)); member == nil || !member.Sealed() {
+			t.Error("the flag below a large pattern is lost")
+		}
+	}
+}
+
+// Dynamic references are linked pair by pair, however late a document is reached: here each is reached through the one before alone.
+func TestDynamicReferencesThatReachOneDocumentAfterAnotherAreLinkedOnce(t *testing.T) {
+	t.Parallel()
+	const files = 150
+	fsys := fstest.MapFS{"a.v1.json": {Data: []byte(`{"$ref": "f0.json"}`)}}
+	for i := range files {
+		last := fmt.Sprintf(`{"$ref": "f%d.json"}`, i+1)
+		if i == files-1 {
+			last = `{"x-gdpr-sensitive": true}`
+		}
+		// The next file is named in a resource that only a dynamic reference leads to.
+		fsys[fmt.Sprintf("f%d.json", i)] = &fstest.MapFile{Data: fmt.Appendf(nil,
+			`{"$dynamicAnchor": "n", "properties": {"a": {"$dynamicRef": "#n"}}, "$defs": {"e": {"$id": "e%d.json", "$dynamicAnchor": "n", "properties": {"next": %s}}}}`, i, last)}
+	}
+	reg, err := LoadFS(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := reg.events[0].plan
+	for _, n := range p.visited {
+		if n.dynamicRef == nil {
+			continue
+		}
+		places := map[*node]bool{}
+		for _, t := range p.refs[n] {
+			places[t] = true
+		}
+		if len(p.refs[n]) != 2*files || len(places) != 2*files {
+			t.Fatalf("%s has %d links, to %d places of %d", n.location(), len(p.refs[n]), len(places), 2*files)
+		}
+	}
+	a, _ := p.Root().Member([]byte("a"))
+	if s, _ := a.Member([]byte("next")); !s.Sealed() {
+		t.Error("the flag in the last file is lost")
+	}
+}
+
 // walkable is a plan with names, patterns, open maps, tuples and a recursion.
 func walkable(t *testing.T) *Plan {
 	t.Helper()

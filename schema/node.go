@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"sort"
 	"strconv"
@@ -44,6 +45,7 @@ type node struct {
 type patternNode struct {
 	re   *regexp.Regexp
 	node *node
+	size int // of its program, in instructions
 }
 
 // never reports the schema false.
@@ -157,6 +159,9 @@ func (b *builder) node(v *value, pointer, base string, belowNot bool) *node {
 	for _, m := range v.members {
 		at := child(pointer, m.name)
 		if !b.isSchemaPlace(n, m, hidden) {
+			if !hidden {
+				b.countable(m, at)
+			}
 			b.data(m, at)
 			continue
 		}
@@ -338,7 +343,7 @@ func (b *builder) attach(n *node, keyword, name string, sub *node) {
 			b.out.add(sub.finding("pattern-unsupported", "the pattern of this member cannot be compiled", "patterns are RE2: no lookaround, no backreference"))
 			return
 		}
-		n.patterns = append(n.patterns, patternNode{re, sub})
+		n.patterns = append(n.patterns, patternNode{re, sub, programSize(name)})
 	case "additionalProperties":
 		n.additional = sub
 	case "unevaluatedProperties":
@@ -361,6 +366,25 @@ func (b *builder) attach(n *node, keyword, name string, sub *node) {
 		n.contains = sub
 	case "contentSchema":
 		n.content = sub
+	}
+}
+
+// mostCounted is the largest count that the validator takes as it is written: it reads a float64, and makes it an int.
+const mostCounted = min(1<<53-1, math.MaxInt)
+
+// countable refuses a length or a number of items or members that the validator does not take as it is written: beyond the integers of the machine it
+// would let everything pass, or nothing. That it is an integer, the metaschema says.
+func (b *builder) countable(m member, at string) {
+	switch m.name {
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+	default:
+		return
+	}
+	if m.value.kind != '0' || !b.d.draft.asserts(m.name) {
+		return
+	}
+	if count, err := strconv.ParseFloat(b.d.text(m.value), 64); err != nil || count > float64(mostCounted) {
+		b.out.add(b.d.finding(m.value.start, at, "count-too-large", fmt.Sprintf("%s is more than %d, further than the validator counts", m.name, int64(mostCounted)), "leave it out, or write what a payload can have"))
 	}
 }
 

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,7 +42,9 @@ type Plan struct {
 
 	root *State
 
-	mu     sync.Mutex // guards intern, byName and the growth of the states' caches
+	mu     sync.Mutex // guards what follows, and the growth of the states' caches
+	work   planWork
+	bounds map[*node]int // see bound
 	intern map[string]*State
 	shared map[string]*steps
 	byName map[string]*Index
@@ -57,7 +60,7 @@ const maxStates = 20_000
 // newPlan reads the root's policies and the overlay, and finds every schema reachable from the root.
 func newPlan(r *Registry, e *EventSchema, out *findings) *Plan {
 	p := &Plan{reg: r, event: e, policy: PolicyReject, keyring: DefaultKeyring, overlay: map[*node]words{}, overlayAt: map[*node]string{}, reached: map[*node]bool{},
-		refs: map[*node][]*node{}, holds: map[*node]bool{}, matters: map[*node]bool{}, speaks: map[*node]bool{}, carried: map[*node][]*node{}, unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{}}
+		refs: map[*node][]*node{}, holds: map[*node]bool{}, matters: map[*node]bool{}, speaks: map[*node]bool{}, bounds: map[*node]int{}, carried: map[*node][]*node{}, unnamed: map[*node]bool{}, intern: map[string]*State{}, byName: map[string]*Index{}}
 	root := e.doc.rootNode
 	if root.words.undeclared != PolicyNone {
 		p.policy = root.words.undeclared
@@ -140,10 +143,8 @@ func (p *Plan) indexed(n *node) bool {
 func (p *Plan) reach(root *node, out *findings) {
 	queue := []*node{root}
 	p.reached[root] = true
-	var docs []*document // that hold a reached schema, in a stable order
 	entered := map[*document]bool{}
-	var dynamic []*node
-	linked := map[[2]*node]bool{}
+	dynamic := dynamicLinks{referring: map[string][]*node{}, anchored: map[string][]*node{}}
 	push := func(n, to *node) {
 		if n != nil {
 			p.refs[n] = append(p.refs[n], to)
@@ -160,7 +161,7 @@ func (p *Plan) reach(root *node, out *findings) {
 			p.visited = append(p.visited, n)
 			if !entered[n.d] {
 				entered[n.d] = true
-				docs = append(docs, n.d)
+				dynamic.enter(n.d)
 			}
 			if n.raw.kind != '{' {
 				continue
@@ -177,25 +178,63 @@ func (p *Plan) reach(root *node, out *findings) {
 				push(n, t)
 			}
 			if n.dynamicRef != nil {
-				dynamic = append(dynamic, n)
+				dynamic.refer(n)
+			}
+			if dynamic.count > maxCrossings {
+				out.add(n.finding("plan-too-large", fmt.Sprintf("dynamic references of this document may lead to more than %d places", maxCrossings), "give anchors that do not belong together different names"))
+				return
 			}
 			for _, e := range n.edges() {
 				push(nil, e.to)
 			}
 		}
-		for _, n := range dynamic {
-			for _, t := range dynamicTargets(n, docs) {
-				if linked[[2]*node{n, t}] || t == first(p.refs[n]) {
-					continue
-				}
-				if len(linked) >= maxCrossings {
-					out.add(n.finding("plan-too-large", fmt.Sprintf("dynamic references of this document may lead to more than %d places", maxCrossings), "give anchors that do not belong together different names"))
-					return
-				}
-				linked[[2]*node{n, t}] = true
-				push(n, t)
+		for _, l := range dynamic.found {
+			if l.to != first(p.refs[l.from]) {
+				push(l.from, l.to)
 			}
 		}
+		dynamic.found = nil
+	}
+}
+
+// dynamicLinks finds what dynamic references may reach at run time: every schema with that anchor in the documents that are reached. Each pair is
+// found once, when the later of its two sides is.
+type dynamicLinks struct {
+	referring map[string][]*node // the references met so far, by the name that they ask for
+	anchored  map[string][]*node // the anchors of the documents met so far
+	found     []dynamicLink      // not followed yet
+	count     int                // of all that were found
+}
+
+type dynamicLink struct{ from, to *node }
+
+func (l *dynamicLinks) enter(d *document) {
+	for _, name := range slices.Sorted(maps.Keys(d.dynamic)) {
+		l.anchored[name] = append(l.anchored[name], d.dynamic[name]...)
+		for _, from := range l.referring[name] {
+			l.link(from, d.dynamic[name])
+		}
+	}
+}
+
+func (l *dynamicLinks) refer(n *node) {
+	name := ""
+	if !n.recursive {
+		if _, name = splitURL(n.dynamicRef.str); name == "" || strings.HasPrefix(name, "/") {
+			return // it has its static target alone
+		}
+	}
+	l.referring[name] = append(l.referring[name], n)
+	l.link(n, l.anchored[name])
+}
+
+func (l *dynamicLinks) link(from *node, to []*node) {
+	l.count += len(to)
+	if l.count > maxCrossings {
+		return
+	}
+	for _, t := range to {
+		l.found = append(l.found, dynamicLink{from, t})
 	}
 }
 
@@ -208,21 +247,6 @@ func first(ns []*node) *node {
 		return nil
 	}
 	return ns[0]
-}
-
-// dynamicTargets lists every schema that a dynamic reference may reach at run time: all with that anchor in the documents.
-func dynamicTargets(n *node, docs []*document) []*node {
-	name := ""
-	if !n.recursive {
-		if _, name = splitURL(n.dynamicRef.str); name == "" || strings.HasPrefix(name, "/") {
-			return nil
-		}
-	}
-	var ts []*node
-	for _, d := range docs {
-		ts = append(ts, d.dynamic[name]...)
-	}
-	return ts
 }
 
 // refuseLoops refuses references that lead back to themselves at one location: no value could ever be judged. The validator notices loops inside

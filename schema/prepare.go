@@ -26,6 +26,9 @@ func (p *Plan) prepare(out *findings) {
 	known := map[*State]bool{p.root: true}
 	steps := map[*State][]transition{}
 	for i := 0; i < len(states) && i < maxStates; i++ {
+		if !p.spend(0) {
+			break
+		}
 		s := states[i]
 		p.refuseConflict(s, out)
 		if !p.interesting(s) {
@@ -38,6 +41,9 @@ func (p *Plan) prepare(out *findings) {
 				states = append(states, t.to)
 			}
 		}
+	}
+	if p.refuseWork(out) {
+		return
 	}
 	var recurring []*State
 	var repeated map[*State]bool

@@ -38,6 +38,7 @@ type State struct {
 type steps struct {
 	names     map[string]bool // names spelled in properties of any subschema here
 	patterns  []patternNode   // all patterns here, in order
+	size      int             // of all patterns
 	itemCount int             // how many indexes differ: the longest prefix and one
 	declares  bool            // some name at all is declared
 
@@ -162,6 +163,7 @@ func (p *Plan) closure(start []elem) []elem {
 		return n.never() && len(p.words(n)) == 0 && (n.d == p.event.doc || n.d.rootNode.words.undeclared == PolicyNone)
 	})
 	slices.SortFunc(elems, func(a, b elem) int { return cmp.Compare(a.node.seq, b.node.seq) })
+	p.work.steps += 1 + len(in.list)
 	return elems
 }
 
@@ -210,13 +212,14 @@ func (p *Plan) newState(elems []elem, w way) *State {
 		for _, c := range p.carried[n] {
 			s.readFlags(c)
 		}
+		p.work.steps += len(p.carried[n])
 	}
 	if s.forced && !s.sealed {
 		s.sealed, s.keyring = true, p.keyring
 	}
 	if s.sealed {
 		for _, e := range elems {
-			s.padTo = max(s.padTo, boundOf(e.node))
+			s.padTo = max(s.padTo, p.bound(e.node))
 		}
 	}
 	s.checkRoots()
@@ -255,6 +258,9 @@ func (p *Plan) stepsOf(s *State) *steps {
 			st.names[name] = true
 		}
 		st.patterns = append(st.patterns, n.patterns...)
+		for _, pat := range n.patterns {
+			st.size += pat.size
+		}
 		st.declares = st.declares || e.declares && (len(n.names) > 0 || p.declaresOthers(n))
 		st.itemCount = max(st.itemCount, len(n.prefix)+1)
 	}
@@ -401,7 +407,12 @@ func (p *Plan) declaresOthers(n *node) bool {
 
 // says reports whether a schema says something about the values it applies to. true, {}, false and annotations alone do not: false
 // allows no value, and a schema that allows everything declares nothing.
-func (p *Plan) says(n *node) bool { return p.saysUnless(n, map[*node]bool{}) }
+func (p *Plan) says(n *node) bool {
+	seen := map[*node]bool{}
+	says := p.saysUnless(n, seen)
+	p.work.steps += len(seen)
+	return says
+}
 
 func (p *Plan) saysUnless(n *node, seen map[*node]bool) bool {
 	if seen[n] {
@@ -435,6 +446,16 @@ func (p *Plan) saysUnless(n *node, seen map[*node]bool) bool {
 		}
 	}
 	return false
+}
+
+// bound is boundOf, which is asked once: a long enum may be that of many states.
+func (p *Plan) bound(n *node) int {
+	longest, known := p.bounds[n]
+	if !known {
+		longest = boundOf(n)
+		p.bounds[n] = longest
+	}
+	return longest
 }
 
 // boundOf is the longest JSON text that a schema allows by itself where it bounds the value, else 0.
@@ -493,6 +514,9 @@ func (s *State) Clear() bool { return s.clear }
 // Plain reports that nothing is to be done with the value itself: it is neither Sealed nor SealedIfObject, has no index, is no part of one, and no
 // Conflict. Its members and items are stepped to all the same.
 func (s *State) Plain() bool { return s.plain }
+
+// Described reports that some schema applies at the location.
+func (s *State) Described() bool { return len(s.elems) > 0 }
 
 // Sealed reports that the whole value is sealed, whatever its JSON type: it is flagged, or undeclared under the policy "seal". Below it
 // states go on, so that indexes there are computed; Sealed may be true there again, and the outermost counts.
@@ -590,6 +614,9 @@ func (s *State) exploreMembers() map[string]*State {
 	}
 	members := make(map[string]*State, len(s.names))
 	for name := range s.names {
+		if s.plan.work.exhausted() {
+			break // loading refuses the schema
+		}
 		members[name] = s.stepMember(name, nil)
 	}
 	s.members.Store(&members)
@@ -601,6 +628,9 @@ func (s *State) stepMember(name string, matched []byte) *State {
 	p := s.plan
 	var elems []elem
 	declared := false
+	if matched == nil {
+		p.work.steps += tries(1, len(s.patterns), len(name), s.size)
+	}
 	pattern := 0
 	for _, e := range s.elems {
 		n := e.node

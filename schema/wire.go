@@ -178,7 +178,7 @@ func (p *Plan) twin() *Plan {
 	t := &Plan{
 		reg: p.reg, event: p.event, policy: p.policy, keyring: p.keyring, overlay: p.overlay, overlayAt: p.overlayAt, visited: p.visited, reached: p.reached,
 		refs: p.refs, holds: p.holds, matters: p.matters, speaks: p.speaks, carried: p.carried,
-		unnamed: map[*node]bool{}, intern: map[string]*State{}, shared: map[string]*steps{}, byName: map[string]*Index{},
+		unnamed: map[*node]bool{}, work: planWork{made: true}, bounds: map[*node]int{}, intern: map[string]*State{}, shared: map[string]*steps{}, byName: map[string]*Index{},
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

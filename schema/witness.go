@@ -5,20 +5,23 @@ import (
 	"strings"
 )
 
-// maxWitnesses bounds for how many patterns of a state names are made that match two of them.
-const maxWitnesses = 32
-
 // patternSets lists which patterns of a state can match one name together, as far as names are found that show it: for each pattern one
-// that it matches, and for each two of them those joined. A set is a bit for each pattern, as stepMember takes it. Every pattern is in
-// one of the first len(patterns) sets.
+// that it matches, and for each two of them those joined, unless that takes too long. A set is a bit for each pattern, as stepMember takes it. Every
+// pattern is in one of the first len(patterns) sets. The caller does not hold p.mu.
 func (s *State) patternSets() [][]byte {
-	names := make([]string, len(s.patterns))
-	known := make([]bool, len(s.patterns))
+	n := len(s.patterns)
+	names := make([]string, n)
+	known := make([]bool, n)
+	length := 0 // of all names
 	for i, p := range s.patterns {
 		if re, err := syntax.Parse(p.re.String(), syntax.Perl); err == nil {
 			names[i] = witness(re)
 			known[i] = p.re.MatchString(names[i])
+			length += len(names[i])
 		}
+	}
+	if !s.plan.spend(tries(n, n, length, s.size)) {
+		return nil // loading refuses the schema
 	}
 	var sets [][]byte
 	seen := map[string]bool{}
@@ -37,7 +40,7 @@ func (s *State) patternSets() [][]byte {
 		set[i/8] |= 1 << (i % 8)
 		add(set)
 	}
-	if len(s.patterns) > maxWitnesses {
+	if !s.plan.spendOnPairs(tries(n*n, n, 2*n*length, s.size)) {
 		return sets
 	}
 	for i, a := range names {
@@ -48,6 +51,25 @@ func (s *State) patternSets() [][]byte {
 		}
 	}
 	return sets
+}
+
+// tries is what it takes to try a number of patterns, of so many instructions together, on a number of names, of so many bytes together: a step for
+// each try, and one more for 64 instructions that a byte may take.
+func tries(names, patterns, length, size int) int {
+	return names*patterns + (names+length)*size/64
+}
+
+// programSize is how many instructions an expression takes.
+func programSize(expression string) int {
+	re, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
 }
 
 // matching says which patterns a name matches.
