@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -282,6 +283,12 @@ func (s Sealed) Format(f fmt.State, _ rune) { s.wire.describe(f, "sealed event")
 // LogValue is what Format prints, for slog.
 func (e Event) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(e)) }
 
+// errInClear ends json.Marshal of what holds values in clear: the handlers of log/slog call it for whatever lies inside a struct, a slice or a map.
+var errInClear = errors.New("an event in clear is not written as JSON, so that no log holds it: seal it, or write its fields one by one")
+
+// MarshalJSON gives an error: whoever wants the payload in clear as JSON has it in Payload.
+func (e Event) MarshalJSON() ([]byte, error) { return nil, errInClear }
+
 // LogValue is what Format prints, for slog.
 func (w Wire) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(w)) }
 
@@ -309,6 +316,9 @@ func (o Opened) Format(f fmt.State, _ rune) {
 	Wire(o.Event).describe(f, "opened event")
 	fmt.Fprintf(f, ", %d locations sealed", len(o.StillSealed))
 }
+
+// MarshalJSON is that of Event.
+func (o Opened) MarshalJSON() ([]byte, error) { return nil, errInClear }
 
 // LogValue is what Format prints, for slog.
 func (o Opened) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(o)) }

@@ -28,7 +28,7 @@ func fieldError(root *schema.State, i int, pointer string) error {
 		switch {
 		case exact:
 			masked = appendPointerName(masked, name)
-		case err == nil && n >= 0 && strconv.Itoa(n) == part && st != nil && (child == nil || child.Clear()) && st.Item(n) != nil && !st.Item(n).Clear():
+		case err == nil && n >= 0 && strconv.Itoa(n) == part && st != nil && (child == nil || child.Clear()) && st.Item(n) != nil && st.Item(n).Described() && !st.Item(n).Clear():
 			masked = strconv.AppendInt(masked, int64(n), 10) // of an item: a member's name may be anybody's number
 			child = st.Item(n)
 		default:

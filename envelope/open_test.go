@@ -370,7 +370,9 @@ func TestOnlyTheFieldsAskedForAreOpened(t *testing.T) {
 	}
 	for pointer, location := range map[string]string{
 		"email": "*", "": "", "/id": "/id", "/person/tax_id": "/person/tax_id", "/phones": "/phones", "/phones/2": "/phones/2", "/phones/-": "/phones/*",
-		"/" + canary: "/*", "/rest/" + canary + "/0": "/rest/*/0", "/tags/0/of/x": "/tags/0/of/*", "/vip/": "/vip/*",
+		"/" + canary: "/*", "/rest/" + canary + "/0": "/rest/*/*", "/tags/0/of/x": "/tags/0/of/*", "/vip/": "/vip/*",
+		// A name of digits in an object is no index of an array: it may be anybody's number.
+		"/19840612": "/*", "/person/19840612": "/person/*", "/rest/19840612": "/rest/*", "/rest/19840612/x": "/rest/*/*",
 	} {
 		_, err := b.opener.Open(context.Background(), r, OpenOptions{Fields: []string{"/vip", pointer}})
 		var field *FieldError
