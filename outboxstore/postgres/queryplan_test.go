@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/fieldcrypt/fieldcrypt/internal/testenv"
 	"github.com/fieldcrypt/fieldcrypt/outboxstore"
@@ -139,7 +140,7 @@ func explain(t *testing.T, store *Store, mode, query string, args ...any) (plan 
 	literals := make([]string, len(args))
 	for i, arg := range args {
 		text := fmt.Sprint(arg)
-		if list, ok := arg.([]*string); ok {
+		if list, ok := arg.(pgtype.FlatArray[*string]); ok {
 			text = textArray(list)
 		}
 		literals[i] = "'" + strings.ReplaceAll(text, "'", "''") + "'"
