@@ -582,7 +582,7 @@ const (
 )
 
 func (st *acceptState) acceptsNumber(text []byte) bool {
-	whole := bytes.IndexAny(text, ".eE") < 0
+	whole := !bytes.ContainsAny(text, ".eE")
 	if st.integer && !whole { // 1.0 is one too, and the validator knows
 		return false
 	}
@@ -593,7 +593,7 @@ func (st *acceptState) acceptsNumber(text []byte) bool {
 		n, err := strconv.ParseInt(string(text), 10, 64)
 		return err == nil && n >= st.least && n <= st.most
 	}
-	if len(text) > maxAcceptDigits || bytes.IndexAny(text, "eE") >= 0 {
+	if len(text) > maxAcceptDigits || bytes.ContainsAny(text, "eE") {
 		return false
 	}
 	n, ok := new(big.Rat).SetString(string(text))

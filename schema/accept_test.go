@@ -3,7 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -200,7 +199,7 @@ func TestTheHandWrittenTokenTestIsItsPattern(t *testing.T) {
 		text = text[:len(text)-r.IntN(2)*r.IntN(20)]
 		want := re.Match(text)
 		if isTokenText(text) != want {
-			t.Fatal(fmt.Sprintf("%q: the pattern says %v", text, want))
+			t.Fatalf("%q: the pattern says %v", text, want)
 		}
 		if want {
 			accepted++
