@@ -95,7 +95,7 @@ The primitives of sealing are one HMAC of a kept state (the event's key), one AE
 
 ### What bounds sealing and opening
 
-` + "Twice the primitives is out of reach for an event of this size. Where the time goes, by CPU profiles of envelope's BenchmarkSeal/way=trusted and BenchmarkOpen/way=append (AMD EPYC, one core, go1.26.8, 2026-12-01), in per cent of the event:" + `
+` + "Twice the primitives is not reached for an event of this size. The table above is by the clock; by the processor time of the one thread (BenchmarkRatio of envelope), in which the collector's threads do not count, sealing is 2.5 times its primitives and opening 3.0. Where the time goes, by CPU profiles of envelope's BenchmarkSeal/way=trusted and BenchmarkOpen/way=append (AMD EPYC, one core, go1.26.8, 2026-12-01), in per cent of the event:" + `
 
 | | sealing | opening |
 |---|---:|---:|
