@@ -42,7 +42,7 @@ func (m *Manager) Move(ctx context.Context, to *Manager) (*Description, error) {
 		return nil, err
 	}
 	// The old place is frozen first: whatever it held then is in the new one.
-	if _, err := m.freeze(ctx, to.kek.URI()); err != nil {
+	if _, err := m.freeze(ctx, before.revision, to.kek.URI()); err != nil {
 		return nil, err
 	}
 	moved, err := m.copyTo(ctx, to)
@@ -211,9 +211,10 @@ func (m *Manager) moved(ctx context.Context, from *Manager) (*Description, error
 	return &Description{doc: d}, nil
 }
 
-// freeze ends the changes of the old place.
-func (m *Manager) freeze(ctx context.Context, to string) (*Description, error) {
-	d, err := m.edit(ctx, 0, func(h *header, _ secrets, _ time.Time) error {
+// freeze ends the changes of the old place, if it is still what the new place was
+// found by: a move that goes on later finds it by what the old place holds then.
+func (m *Manager) freeze(ctx context.Context, revision uint64, to string) (*Description, error) {
+	d, err := m.edit(ctx, revision, func(h *header, _ secrets, _ time.Time) error {
 		switch h.movedTo {
 		case to:
 			return errNothingToDo

@@ -89,18 +89,28 @@ func (s *byteSet) remove(kinds string) {
 
 func (s *byteSet) has(k byte) bool { return k < 128 && s[k/64]&(1<<(k%64)) != 0 }
 
-// maxAcceptSchemas bounds an accepter: the schemas of all states together. Beyond it is sure of nothing.
-const maxAcceptSchemas = 200_000
+// Bounds of an accepter, beyond which it is sure of nothing.
+const (
+	maxAcceptSchemas = 200_000    // of all states together
+	maxAcceptWork    = 10_000_000 // steps that it takes to make it
+)
 
 func newAccepter(root *jsonschema.Schema) *accepter {
-	b := acceptBuilder{numbers: map[*jsonschema.Schema]uint64{}, states: map[string]*acceptState{}, never: &jsonschema.Schema{Always: new(bool)}}
+	return newAcceptBuilder().accepter(root)
+}
+
+func newAcceptBuilder() *acceptBuilder {
+	return &acceptBuilder{numbers: map[*jsonschema.Schema]uint64{}, states: map[string]*acceptState{}, never: &jsonschema.Schema{Always: new(bool)}}
+}
+
+func (b *acceptBuilder) accepter(root *jsonschema.Schema) *accepter {
 	a := &accepter{root: b.state(root)}
-	for len(b.queue) > 0 && b.size <= maxAcceptSchemas {
+	for len(b.queue) > 0 && !b.exceeds() {
 		next := b.queue[len(b.queue)-1]
 		b.queue = b.queue[:len(b.queue)-1]
 		b.fill(next.state, next.schemas)
 	}
-	if b.size > maxAcceptSchemas {
+	if b.exceeds() {
 		a.root = &acceptState{}
 	}
 	a.walks.New = func() any {
@@ -118,7 +128,10 @@ type acceptBuilder struct {
 	never   *jsonschema.Schema // the schema false
 	queue   []acceptFill
 	size    int
+	work    int
 }
+
+func (b *acceptBuilder) exceeds() bool { return b.size > maxAcceptSchemas || b.work > maxAcceptWork }
 
 type acceptFill struct {
 	state   *acceptState
@@ -140,6 +153,7 @@ func (b *acceptBuilder) state(some ...*jsonschema.Schema) *acceptState {
 		all = append(all, s)
 		queue = append(append(slices.Clip(queue), s.Ref), s.AllOf...)
 	}
+	b.work += 1 + len(all)*len(all)/4
 	slices.SortFunc(all, func(x, y *jsonschema.Schema) int { return cmp.Compare(b.numbers[x], b.numbers[y]) })
 	var key []byte
 	for _, s := range all {
@@ -320,7 +334,9 @@ func (b *acceptBuilder) members(st *acceptState, all []*jsonschema.Schema) {
 	bits, patterned := 0, false
 	for _, s := range all {
 		for name := range s.Properties {
-			st.members[name] = acceptMember{}
+			if _, known := st.members[name]; !known {
+				st.members[name] = acceptMember{}
+			}
 		}
 		for _, name := range s.Required {
 			if st.members[name].bit != 0 {
@@ -338,6 +354,9 @@ func (b *acceptBuilder) members(st *acceptState, all []*jsonschema.Schema) {
 		patterned = patterned || len(s.PatternProperties) > 0
 	}
 	for name, m := range st.members {
+		if b.work += len(all); b.exceeds() {
+			return // and nothing of all this is used
+		}
 		m.to = b.member(all, name)
 		st.members[name] = m
 	}
@@ -429,6 +448,15 @@ type acceptWalk struct {
 	steps   int // left: alternatives below alternatives would multiply
 }
 
+// stepBytes is how many bytes are read in the time of a step, about.
+const stepBytes = 16
+
+// read takes the steps of reading n bytes, and reports whether there were as many.
+func (w *acceptWalk) read(n int) bool {
+	w.steps -= n / stepBytes
+	return w.steps >= 0
+}
+
 func (a *accepter) accepts(payload []byte) bool {
 	return a.walk(payload, 1000+4*len(payload), func(w *acceptWalk) bool { return w.value(a, a.root) && w.decoder.PeekKind() == 0 })
 }
@@ -452,7 +480,8 @@ func (w *acceptWalk) value(a *accepter, st *acceptState) bool {
 		return false
 	}
 	if st.anything {
-		return w.decoder.SkipValue() == nil
+		from := w.decoder.InputOffset()
+		return w.decoder.SkipValue() == nil && w.read(int(w.decoder.InputOffset()-from))
 	}
 	if !st.kinds.has(byte(w.decoder.PeekKind())) {
 		return false
@@ -461,13 +490,12 @@ func (w *acceptWalk) value(a *accepter, st *acceptState) bool {
 		return w.plain(a, st)
 	}
 	text, err := w.decoder.ReadValue()
-	w.steps -= len(text) / 16 // it is read again
-	if err != nil || !a.walk(text, w.steps, func(inner *acceptWalk) bool { ok := inner.plain(a, st); w.steps = inner.steps; return ok }) {
+	if err != nil || !w.read(len(text)) || !a.walk(text, w.steps, func(inner *acceptWalk) bool { ok := inner.plain(a, st); w.steps = inner.steps; return ok }) {
 		return false
 	}
 	for _, group := range st.any {
 		if !slices.ContainsFunc(group, func(to *acceptState) bool {
-			return a.walk(text, w.steps, func(inner *acceptWalk) bool { ok := inner.value(a, to); w.steps = inner.steps; return ok })
+			return w.read(len(text)) && a.walk(text, w.steps, func(inner *acceptWalk) bool { ok := inner.value(a, to); w.steps = inner.steps; return ok })
 		}) {
 			return false
 		}
@@ -484,7 +512,7 @@ func (w *acceptWalk) plain(a *accepter, st *acceptState) bool {
 		return w.array(a, st)
 	case '"':
 		text, err := w.decoder.ReadValue()
-		return err == nil && (!st.text || st.acceptsText(text))
+		return err == nil && w.read(len(text)) && (!st.text || st.acceptsText(text))
 	case '0':
 		text, err := w.decoder.ReadValue()
 		return err == nil && st.acceptsNumber(text)

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -109,6 +110,7 @@ func TestAnAccepterIsSureOfWhatIsCommon(t *testing.T) {
 		{`"maximum": 9223372036854775807`, `9223372036854775807`, `9223372036854775808`},
 		{`"minimum": -99999999999999999999`, `-5`, `-100000000000000000000`},
 		{`"required": ["a", "\u00e4"]`, `{"a": 1, "\u00e4": 2}`, `{"a": 1}`},
+		{`"allOf": [{"required": ["a"]}, {"properties": {"a": {"type": "string"}}}]`, `{"a": "x"}`, `{}`},
 		{`"properties": {"a": {"type": "string"}}`, `{"\u0061": "x"}`, `{"\u0061": 1}`},
 		{`"properties": {"a": {}}, "additionalProperties": false`, `{"a": 1}`, `{"b": 1}`},
 		{`"properties": {"a": {}}, "additionalProperties": {"type": "string"}`, `{"a": 1, "b": "x"}`, `{"b": 1}`},
@@ -165,6 +167,57 @@ func TestAnAccepterIsNotSureOfMalformedOrHostilePayloads(t *testing.T) {
 	}
 	if !a.accepts([]byte(` {"b": [{}, 1e5, -0.0, "\u00e4"]} `)) {
 		t.Error("not sure of a payload that the schema says nothing about")
+	}
+}
+
+// Alternatives below alternatives read the same text again and again: what that would cost more than the payload's size allows is left to the validator,
+// which meters itself. Without that bound this took minutes.
+func TestAnAccepterReadsAPayloadABoundedNumberOfTimes(t *testing.T) {
+	t.Parallel()
+	var alternatives []string
+	for i := range 200 {
+		alternatives = append(alternatives, fmt.Sprintf(`{"required": ["r%d"]}`, i))
+	}
+	reg, err := LoadFS(fstest.MapFS{"x.v1.json": {Data: []byte(`{"$defs": {"t": {"properties": {"c": {"$ref": "#/$defs/t"}}, "anyOf": [` + strings.Join(alternatives, ",") + `, true]}}, "$ref": "#/$defs/t"}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAccepter(reg.events[0].validator.plain)
+	nested := func(depth, size int) []byte {
+		return []byte(strings.Repeat(`{"c": `, depth) + `{"b": "` + strings.Repeat("y", size) + `"}` + strings.Repeat(`}`, depth))
+	}
+	if a.accepts(nested(60, 1<<20)) {
+		t.Error("sure of a payload that it had to read some thousand times")
+	}
+	if !a.accepts(nested(0, 20)) {
+		t.Error("not sure of a small payload with alternatives")
+	}
+}
+
+// A schema from which an accepter would be made with too much work gives one that is sure of nothing, soon.
+func TestAnAccepterIsMadeInBoundedWork(t *testing.T) {
+	t.Parallel()
+	const n = 60
+	var all []string
+	for i := range n {
+		var properties []string
+		for j := range n {
+			properties = append(properties, fmt.Sprintf(`"p%d_%d": {"type": "string"}`, i, j))
+		}
+		all = append(all, fmt.Sprintf(`{"properties": {%s}, "additionalProperties": {"minLength": %d}}`, strings.Join(properties, ","), i))
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("x.json", strings.NewReader(`{"allOf": [`+strings.Join(all, ",")+`]}`)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := compiler.Compile("x.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newAcceptBuilder()
+	a := b.accepter(s)
+	if a.accepts([]byte(`{}`)) || b.work > maxAcceptWork+n*n || b.size > maxAcceptSchemas+n*n {
+		t.Errorf("%d steps, %d schemas", b.work, b.size)
 	}
 }
 

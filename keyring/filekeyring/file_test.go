@@ -879,3 +879,51 @@ func TestNoPassphraseOrKeyIsPrinted(t *testing.T) {
 		t.Errorf("the file was not printed at all: %s", printed)
 	}
 }
+
+// rotatedMeanwhile is a KEK whose first use finds the keyring changed by somebody else.
+type rotatedMeanwhile struct {
+	*filekeyring.File
+	rotate func()
+}
+
+func (k *rotatedMeanwhile) EncryptWithContext(ctx context.Context, plaintext, associatedData []byte) ([]byte, error) {
+	if k.rotate != nil {
+		k.rotate()
+		k.rotate = nil
+	}
+	return k.File.EncryptWithContext(ctx, plaintext, associatedData)
+}
+
+// The new file is found by the keys of the old place: where these change before it is frozen, the move does not begin, since one that was interrupted
+// then would never find the file again.
+func TestAMoveToAFileBesideARotationDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	old, path := filepath.Join(t.TempDir(), "old.keyring"), filepath.Join(t.TempDir(), "new.keyring")
+	m := newManager(t, newFile(t, old, passphrase))
+	if _, err := m.Create(ctx, keyring.CreateOptions{Propagation: -1}); err != nil {
+		t.Fatal(err)
+	}
+	f := newFile(t, path, passphrase)
+	to, err := keyring.NewManager("default", f, &rotatedMeanwhile{f, func() {
+		other := newManager(t, newFile(t, old, passphrase))
+		if _, err := other.Stage(ctx, keyring.Seal, keyring.StageOptions{}); err != nil {
+			t.Error(err)
+		}
+		if _, err := other.Promote(ctx, keyring.Seal, keyring.PromoteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}}, keyring.ManagerOptions{Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed *keyring.ChangedError
+	if _, err := m.Move(ctx, to); !errors.As(err, &changed) {
+		t.Errorf("%v, want a ChangedError", err)
+	}
+	if _, err := m.Stage(ctx, keyring.Seal, keyring.StageOptions{}); err != nil {
+		t.Errorf("the old place is frozen: %v", err)
+	}
+	if _, err := m.Move(ctx, newManager(t, newFile(t, path, passphrase))); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}

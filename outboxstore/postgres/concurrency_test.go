@@ -238,6 +238,25 @@ func TestARowTwiceInOneReplaceIsChangedOnce(t *testing.T) {
 	}
 }
 
+// Rows are found again by their places, and a place is one of a single table: a table that inherits from the outbox, an archive say, has rows in the same
+// places, and is updated with it.
+func TestReplaceChangesNoRowOfATableThatInherits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(1, 2)
+	f.exec("CREATE TABLE public.outbox_archive (LIKE public.outbox_events INCLUDING ALL) INHERITS (public.outbox_events)")
+	f.exec("WITH gone AS (DELETE FROM ONLY public.outbox_events WHERE id = '" + noteID(1) + "' RETURNING *) INSERT INTO public.outbox_archive SELECT * FROM gone")
+	f.exec("VACUUM FULL public.outbox_events")
+	f.expect("SELECT count(DISTINCT ctid) FROM public.outbox_events", "1")
+	row, err := f.store.Get(t.Context(), noteID(2))
+	f.must(err)
+	changed, err := f.store.TryReplace(t.Context(), outboxstore.Replacement{Row: row, Sealed: f.seal(note(2, "hello"))})
+	if err != nil || !slices.Equal(changed, []bool{true}) {
+		t.Errorf("%v, %v", changed, err)
+	}
+	f.expectSound(2)
+}
+
 // A store that has written before a migration compares rows by the columns that are there now.
 func TestReplaceAfterAMigration(t *testing.T) {
 	t.Parallel()

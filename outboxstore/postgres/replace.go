@@ -46,7 +46,8 @@ func (s *Store) TryReplace(ctx context.Context, replacements ...outboxstore.Repl
 }
 
 // tryReplace locks the rows that nobody else holds, by key order, and changes those that have the version that was read. What others have changed
-// since the statement began is locked as what it has become, which has another version; a row that is locked stays in its place.
+// since the statement began is locked as what it has become, which has another version; a row that is locked stays in its place. The place is one of a
+// single table, and its id is asked for beside it: a table that inherits from this one has rows in the same places.
 func (c *call) tryReplace(replacements []outboxstore.Replacement) (changed []bool, err error) {
 	sealed := make([]envelope.Sealed, len(replacements))
 	at := make(map[string]int, len(replacements))
@@ -64,7 +65,7 @@ func (c *call) tryReplace(replacements []outboxstore.Replacement) (changed []boo
 	}
 	r, err := c.q.query(c.ctx, "WITH free AS MATERIALIZED (SELECT e.id, e.ctid AS place, e.xmin::text AS version FROM "+c.w.names.quoted()+
 		" e WHERE e.id = ANY($1::text[]::uuid[]) ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED) UPDATE "+c.w.names.quoted()+" e SET "+u.set+
-		" FROM "+u.layout.unnest("u", "version")+" JOIN free ON free.id = "+u.layout.unnested("u", 0)+" AND free.version = u.version WHERE e.ctid = free.place RETURNING e.id::text",
+		" FROM "+u.layout.unnest("u", "version")+" JOIN free ON free.id = "+u.layout.unnested("u", 0)+" AND free.version = u.version WHERE e.ctid = free.place AND e.id = free.id RETURNING e.id::text",
 		append(u.args, c.q.texts(values))...)
 	if err != nil {
 		return nil, fault(doingReplace, err)
