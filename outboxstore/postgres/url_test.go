@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestParseURLRefuses(t *testing.T) {
 }
 
 func FuzzParseURL(f *testing.F) {
-	for _, seed := range []string{"postgres://u:p@h:1/d?table=s.t", "postgres://", "postgres://h/d?table=a&sslmode=disable", "postgresql:///d?host=/x", "postgres://%/?%"} {
+	for _, seed := range []string{"postgres://u:p@h:1/d?table=s.t", "postgres://", "postgres://h/d?table=a&sslmode=disable", "postgresql:///d?host=/x", "postgres://%/?%", "postgres://0table=0"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -61,7 +62,7 @@ func FuzzParseURL(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if strings.Contains(dsn, "table=") && !strings.Contains(text, "%") && strings.Count(text, "table=") == 1 {
+		if u, err := url.Parse(dsn); err == nil && u.Query().Has("table") {
 			t.Errorf("%q: the table is still in %q", text, dsn)
 		}
 		if table == "" {
