@@ -53,6 +53,9 @@ func CheckReplacements(ctx context.Context, replacements []Replacement) error {
 		if r.Row.Err != nil {
 			return r.Row.Err
 		}
+		if id := r.Sealed.Wire().ID; id != r.Row.ID {
+			return &ReplacementError{RowID: r.Row.ID, EventID: id}
+		}
 		same, err := r.Sealed.SameContent(ctx, r.Row.Received)
 		if err != nil {
 			return asRowError(r.Row.ID, err)

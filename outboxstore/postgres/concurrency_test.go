@@ -245,12 +245,16 @@ func TestReplaceChangesNoRowOfATableThatInherits(t *testing.T) {
 	f := newFixture(t)
 	f.write(1, 2)
 	f.exec("CREATE TABLE public.outbox_archive (LIKE public.outbox_events INCLUDING ALL) INHERITS (public.outbox_events)")
-	f.exec("WITH gone AS (DELETE FROM ONLY public.outbox_events WHERE id = '" + noteID(1) + "' RETURNING *) INSERT INTO public.outbox_archive SELECT * FROM gone")
-	f.exec("VACUUM FULL public.outbox_events")
-	f.expect("SELECT count(DISTINCT ctid) FROM public.outbox_events", "1")
-	row, err := f.store.Get(t.Context(), noteID(2))
+	// The second row becomes the archive's first.
+	f.exec("WITH gone AS (DELETE FROM ONLY public.outbox_events WHERE ctid = '(0,2)' RETURNING *) INSERT INTO public.outbox_archive SELECT * FROM gone")
+	f.expect("SELECT string_agg(ctid::text, ' ') FROM public.outbox_events", "(0,1) (0,1)")
+	n := 1
+	if f.text("SELECT id FROM ONLY public.outbox_events") == noteID(2) {
+		n = 2
+	}
+	row, err := f.store.Get(t.Context(), noteID(n))
 	f.must(err)
-	changed, err := f.store.TryReplace(t.Context(), outboxstore.Replacement{Row: row, Sealed: f.seal(note(2, "hello"))})
+	changed, err := f.store.TryReplace(t.Context(), outboxstore.Replacement{Row: row, Sealed: f.seal(note(n, "hello"))})
 	if err != nil || !slices.Equal(changed, []bool{true}) {
 		t.Errorf("%v, %v", changed, err)
 	}
